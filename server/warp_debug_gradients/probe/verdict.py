@@ -1,0 +1,127 @@
+"""Agree, disagree or inconclusive: an autodiff derivative (AD) beside a finite difference (FD) with an error.
+
+    disagree      |AD - FD| >  band,   band = 3 err + a max(|FD|, magnitude)
+    agree         |AD - FD| <= band and band <= 5 % of max(|FD|, magnitude)
+    inconclusive  everything else, with the reason that was measured
+
+a is the round-off that AD itself may carry. Pure functions; no evaluation, no Warp.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Optional, Sequence
+
+from .differences import Estimate
+
+# Three times the error estimate: FD is allowed to be that wrong before AD is blamed.
+ERROR_MULTIPLE = 3.0
+# Round-off of a whole backward pass relative to the derivative: some 1000 ulps in float32 (long sums), more
+# ulps in float64, where nothing is lost by being generous; float16 tapes keep two digits.
+ROUND_OFF_BY_EPS = ((1e-12, 1e-9), (1e-5, 2e-4), (math.inf, 2e-2))
+# A wider band agrees with too many wrong gradients.
+WIDEST_AGREEMENT = 0.05
+# One direction against others that agree must be this many bands off: a sparse fault is, chance is not.
+LONE_DISAGREEMENT = 2.0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """verdict: agree, disagree, inconclusive. reason: a code, None where agree or plainly disagree.
+
+    autodiff, finite_difference, error, band: floats per unit of the direction's t; band is the inequality's
+    right-hand side, nan where none applies.
+    """
+
+    verdict: str
+    reason: Optional[str]
+    message: str
+    autodiff: float = math.nan
+    finite_difference: float = math.nan
+    error: float = math.nan
+    band: float = math.nan
+
+    @property
+    def bands_off(self) -> float:
+        """|AD - FD| in units of the band."""
+        return abs(self.autodiff - self.finite_difference) / self.band if self.band > 0.0 else math.inf
+
+
+def round_off(eps: float) -> float:
+    """The factor a for the machine eps of the gradient's dtype (the coarsest that takes part)."""
+    return next(a for limit, a in ROUND_OFF_BY_EPS if eps <= limit)
+
+
+def judge(ad: float, estimate: Estimate, eps: float, magnitude: float = 0.0) -> Judgement:
+    """One direction. magnitude: the size |<g, v>| a direction like v usually has, 0 if unknown.
+
+    For a random unit-RMS v that is the 2-norm of the gradient; with it, a direction that happens to be
+    nearly orthogonal to the gradient is judged by what its error means for the gradient.
+    """
+    ad, value, error = float(ad), estimate.value, estimate.error
+    pair = f"AD = {ad:.6g}, FD = {value:.6g} ± {error:.2g}"
+
+    def say(verdict: str, reason: Optional[str], text: str, band: float = math.nan) -> Judgement:
+        return Judgement(verdict, reason, f"{pair}: {text}", ad, value, error, band)
+
+    measured = estimate.status in ("settled", "kink") and math.isfinite(value)
+    if not math.isfinite(ad):
+        if measured:
+            return say("disagree", "nonfinite", "the gradient is not finite, the derivative is")
+        return say("inconclusive", estimate.status, f"neither is usable ({estimate.message})")
+    if estimate.status == "kink":
+        return say("inconclusive", "kink", f"left slope {estimate.left:.6g}, right slope {estimate.right:.6g}")
+    if estimate.status == "staircase":
+        advice = "zero is the right derivative of a piecewise-constant objective; a surrogate is a modelling choice"
+        return say("inconclusive", "staircase", f"{estimate.message}; {advice}")
+    if estimate.status != "settled":
+        return say("inconclusive", estimate.status, estimate.message)
+
+    natural = max(abs(value), abs(magnitude) if math.isfinite(magnitude) else 0.0)
+    band, off = ERROR_MULTIPLE * error + round_off(eps) * natural, abs(ad - value)
+    formula = f"3 err + a·size = {band:.3g}"
+    if off > band:
+        return say("disagree", None, f"|AD - FD| = {off:.3g} > {formula}", band)
+    if value == 0.0 and ad == 0.0:
+        return say("agree", None, f"both are zero ({estimate.message})", band)
+    if band <= WIDEST_AGREEMENT * natural:
+        return say("agree", None, f"|AD - FD| = {off:.3g} <= {formula}", band)
+    return say("inconclusive", "imprecise", f"{formula} > 5 % of {natural:.3g}: FD is too uncertain here", band)
+
+
+def combine(judgements: Sequence[Judgement]) -> Judgement:
+    """Several directions, one answer; the message and numbers are those of the direction that decided.
+
+    1. A non-finite gradient where a direction settled: disagree.
+    2. Disagree if two directions do, or one does and none agrees. One against others that agree may be a
+       fault in few elements or a kink that only this direction crosses: it wins only if it is
+       LONE_DISAGREEMENT bands off, else 'inconclusive' (reason 'directions_differ').
+    3. Agree if more than half agree and none disagrees.
+    4. Else inconclusive with the most frequent reason.
+    """
+    if not judgements:
+        return Judgement("inconclusive", "unmeasured", "no direction was measured")
+    total = len(judgements)
+    disagree = [each for each in judgements if each.verdict == "disagree"]
+    agree = [each for each in judgements if each.verdict == "agree"]
+    unsure = [each for each in judgements if each.verdict == "inconclusive"]
+    broken = [each for each in disagree if each.reason == "nonfinite"]
+    if broken:
+        return broken[0]
+    if disagree:
+        worst = max(disagree, key=lambda each: each.bands_off)
+        count = f" ({len(disagree)} of {total} directions disagree)" if total > 1 else ""
+        if len(disagree) > 1 or not agree or worst.bands_off > LONE_DISAGREEMENT:
+            return replace(worst, message=worst.message + count)
+        return replace(
+            worst, verdict="inconclusive", reason="directions_differ", message=worst.message + count
+        )
+    if 2 * len(agree) > total:
+        closest = max(agree, key=lambda each: each.bands_off)
+        count = f" ({len(agree)} of {total} directions agree)" if total > 1 else ""
+        return replace(closest, message=closest.message + count)
+    reason = Counter(each.reason for each in unsure).most_common(1)[0][0]
+    chosen = next(each for each in unsure if each.reason == reason)
+    return chosen
