@@ -70,3 +70,302 @@ example(
     symptom="the loss grows in every iteration",
     repair="a smaller learning rate; the gradient is right",
 )
+
+# ---------------------------------------------------------------- structs, files, packages, arguments
+
+program(
+    "still_column",
+    cause="overwrite",
+    parameter="self.col.heater",
+    lines=["wp.launch(exchange"],
+    inserts=[
+        ("before", "self.fill()", "begin_(heater=self.col.heater)"),
+        ("after", "slope = self.col.heater.grad", "got_(heater=slope)"),
+    ],
+    symptom="J falls slowly, the heaters of some trays move the wrong way; no warning",
+    repair="one Fluid per tick, or a boil kernel whose inputs are not rewritten by exchange",
+    teaches="the overwritten arrays are fields of a nested struct",
+)
+program(
+    "greenhouse",
+    cause="gradients_correct",
+    parameter=["controls.vent", "controls.mist"],
+    inserts=[
+        ("before", "hours = [Hour(0.2", "begin_(vent=controls.vent, mist=controls.mist)"),
+        ("before", "opt.step(", "got_(vent=controls.vent.grad, mist=controls.mist.grad)"),
+    ],
+    symptom="none: the user suspects the nested structs",
+    repair="none",
+    teaches="nested structs, a fresh state per hour, Adam over two parameters inside a struct",
+)
+program(
+    "rover",
+    cause="accumulator_reset",
+    parameter="rover.damping",
+    lines=[("model.py", "self.force.zero_()")],
+    inserts=[
+        ("before", "with wp.Tape() as tape:", "begin_(damping=rover.damping)"),
+        ("after", "grad = rover.damping.grad", "got_(damping=grad)"),
+    ],
+    symptom="gradient much too large, the fit blows up unless the rate is tiny",
+    repair="clear the force with a kernel, or a force array per step",
+    teaches="the fault is in an imported module",
+)
+program(
+    "kite",
+    cause="gradients_correct",
+    parameter="self.wind",
+    inserts={
+        "train.py": [
+            ("before", "tape = wp.Tape()", "begin_(wind=self.wind)"),
+            ("before", "guess = self.wind.numpy()", "got_(wind=self.wind.grad)"),
+        ]
+    },
+    symptom="none: one force array serves all ticks and looks suspicious",
+    repair="none",
+    teaches="the shared force array is cleared by a kernel on the tape, which is right",
+)
+program(
+    "peatbog",
+    run={"module": "peat.train"},
+    cause="truncation",
+    parameter="params",
+    lines=[("peat/train.py", "tape = wp.Tape()"), ("peat/train.py", "theta = wp.clone(end")],
+    inserts={
+        "peat/train.py": [
+            ("before", "g = np.zeros(2)", "begin_(params=params)"),
+            ("before", "params.assign(", "got_(params=g)"),
+        ]
+    },
+    symptom="each week's gradient is right; the fit converges to wrong values, slowly",
+    repair="one tape for all weeks, or carry the adjoint of theta from week to week",
+    teaches="several windows in one iteration, summed by hand",
+)
+program(
+    "quarry",
+    run={"module": "quarry.train"},
+    args=["--batch", "10", "--epochs", "5"],
+    cause="gradients_correct",
+    parameter="coef",
+    inserts={
+        "quarry/train.py": [
+            ("before", "running = 0.0", "begin_(coef=coef)"),
+            ("before", "sgd.step(", "got_(coef=coef.grad)"),
+        ]
+    },
+    symptom="none: several backward calls before one step, no zero between them",
+    repair="none",
+    teaches="accumulation over mini-batches whose sum is the objective",
+)
+program(
+    "loudspeaker",
+    cause="double_count",
+    args=["--sweeps", "6"],
+    iteration=1,
+    parameter="part",
+    lines=["with tape:"],
+    inserts=[
+        ("before", "out.zero_()", "begin_(part=part)"),
+        ("after", "dp = part.grad", "got_(part=dp)"),
+    ],
+    symptom="first sweep right, then the gradient is 2x, 3x, ... the true one",
+    repair="tape.reset() before the with, or a new Tape per sweep",
+)
+program(
+    "tuning_fork",
+    cause="gradients_correct",
+    args=["-n", "6"],
+    iteration=1,
+    parameter="p",
+    inserts=[
+        ("before", "tape.reset()", "begin_(p=p)"),
+        ("before", "values -= lr", "got_(p=p.grad)"),
+    ],
+    symptom="none: one tape for all iterations, the parameter is changed through a NumPy view",
+    repair="none",
+)
+program(
+    "sunflower",
+    cause="missing_requires_grad",
+    parameter=["table", "angle"],
+    lines=["radius = table.flatten()", "table.requires_grad = True"],
+    inserts=[
+        ("before", "cost.zero_()", "begin_(table=table, angle=angle)"),
+        ("after", "d_angle = angle.grad", "got_(table=d_table, angle=d_angle)"),
+    ],
+    symptom="the head shrinks to a point although crowding should push the seeds apart; the angle's gradient is right",
+    repair="requires_grad=True when the array is created, before a view of it is taken",
+)
+
+# ---------------------------------------------------------------- how the gradient is read and used
+
+program(
+    "ferry",
+    cause="stale_gradient",
+    parameter="rudder",
+    lines=["g = rudder.grad.numpy()", "tape.zero()"],
+    inserts=[
+        ("before", "tape = wp.Tape()", "begin_(rudder=rudder)"),
+        ("before", "rudder.assign(", "got_(rudder=g)"),
+    ],
+    symptom="the rudder never moves; the gradient printed in a debugger just after backward is fine",
+    repair="g = rudder.grad.numpy().copy(), or tape.zero() after the update",
+    teaches="on the CPU .numpy() is a live view, which tape.zero() clears",
+)
+program(
+    "violin",
+    cause="gradients_correct",
+    iteration=1,
+    parameter="mass",
+    inserts=[
+        ("before", "u = wp.array(pluck", "begin_(mass=mass)"),
+        ("before", "mass.numpy()[...]", "got_(mass=mass.grad)"),
+    ],
+    symptom="none: the whole history lives in one 2-D array, the update goes through a NumPy view",
+    repair="none",
+)
+program(
+    "glacier",
+    cause="stale_gradient",
+    parameter="self.friction",
+    lines=["direction = np.array(self.friction.grad.numpy())"],
+    inserts=[
+        ("before", "J = wp.zeros(1", "begin_(friction=self.friction)"),
+        ("after", "self.friction.grad.zero_()", "direction_ = direction"),
+        ("before", "self.friction.assign(", "got_(friction=direction_)"),
+    ],
+    symptom="the first iteration changes nothing, later ones follow the gradient of the iteration before",
+    repair="read the gradient after backward",
+)
+program(
+    "beehive",
+    cause="stale_gradient",
+    parameter="bee",
+    lines=["tape.zero()"],
+    inserts=[
+        ("before", "comb = wp.zeros", "begin_(bee=bee)"),
+        ("before", "wp.launch(walk", "got_(bee=bee.grad)"),
+    ],
+    symptom="the bees never move",
+    repair="tape.zero() after the walk kernel",
+    teaches="the gradient is consumed by a user kernel outside the tape",
+)
+program(
+    "telescope",
+    cause="seed_mismatch",
+    parameter="tilt",
+    objective="err.numpy().mean()",
+    lines=["tape.backward(grads={err: wp.ones("],
+    inserts=[
+        ("before", "pixel = wp.zeros(", "begin_(tilt=tilt)"),
+        ("after", "mse = float(", "loss_(mse)"),
+        ("after", "g = tilt.grad.numpy()", "got_(tilt=g)"),
+    ],
+    symptom="the reported mse oscillates; a learning rate 20 times smaller works",
+    repair="seed with 1/PIXELS, or a mean kernel on the tape",
+    note="against the sum of err, which is what backward was given, the gradient agrees; against the reported mean it is exactly 20x",
+)
+program(
+    "tide_gauge",
+    cause="gradients_correct",
+    parameter=["tides.amplitude", "tides.phase"],
+    objective="sq.numpy().mean()",
+    inserts=[
+        ("before", "sq = wp.zeros(", "begin_(amplitude=tides.amplitude, phase=tides.phase)"),
+        ("after", "tape.backward(", "got_(amplitude=tides.amplitude.grad, phase=tides.phase.grad)"),
+    ],
+    symptom="none: there is no scalar loss, backward is seeded with 1/N per residual",
+    repair="none",
+)
+program(
+    "bakery",
+    cause="gradients_correct",
+    parameter="oven",
+    objective="complaint",
+    inserts=[
+        ("before", "core = wp.zeros(", "begin_(oven=oven)"),
+        ("after", "complaint = float(", "loss_(complaint)"),
+        ("before", "heat = oven.numpy()", "got_(oven=oven.grad)"),
+    ],
+    symptom="none: the seed is written into score.grad, backward() has no argument; the update is clipped",
+    repair="none",
+)
+program(
+    "carousel",
+    cause="seed_mismatch",
+    iteration=1,
+    parameter="offset",
+    lines=["everyone = wp.ones(", "tape.backward(grads={felt: everyone})"],
+    inserts=[
+        ("before", "tape = wp.Tape()", "begin_(offset=offset)"),
+        ("before", "tape.backward(", "loss_(felt)"),
+        ("after", "push = offset.grad", "got_(offset=push)"),
+    ],
+    symptom="the first turn improves, all later ones have a zero gradient",
+    repair="a fresh seed array for every backward",
+    teaches="Warp makes the seed array the gradient buffer, and the adjoint of a plain store empties it",
+)
+program(
+    "harp",
+    cause="double_count",
+    parameter="tension",
+    lines=["freq = wp.zeros(", "play()"],
+    inserts=[
+        ("before", "total = wp.zeros(1", "begin_(tension=tension)"),
+        ("after", "turn = tension.grad", "got_(tension=turn)"),
+    ],
+    symptom="gradient exactly twice the true one",
+    repair="launch pitch once, or drop retain_grad",
+)
+
+# ---------------------------------------------------------------- inside the kernels
+
+program(
+    "snowpack",
+    cause="backward_disabled",
+    parameter="par",
+    lines=["@wp.kernel(enable_backward=False)"],
+    inserts=[
+        ("before", "par = wp.array(p", "begin_(par=p)"),
+        ("after", "tape.backward(", "got_(par=par.grad)"),
+    ],
+    symptom="the fit only ever reduces the melt, whatever the discharge record says",
+    repair="enable the backward pass of route",
+    teaches="the parameter is rebuilt from NumPy each iteration; one path of two is severed",
+)
+program(
+    "paint_shop",
+    cause="inplace_muldiv",
+    parameter="pigment",
+    lines=["light[b] *="],
+    inserts=[
+        ("before", "with wp.Tape() as tape:", "begin_(pigment=pigment)"),
+        ("before", "pigment.assign(", "got_(pigment=pigment.grad)"),
+    ],
+    symptom="the colour gets near the swatch, slowly; all gradients too small",
+    repair="write into a new array: out[b] = light[b] * t",
+)
+program(
+    "prism",
+    cause="component_reassignment",
+    parameter="apex",
+    lines=["b[0] = b[0]", "b[1] = b[1] +", "b[2] = b[2]", "b[1] = b[1] /"],
+    inserts=[
+        ("before", "loss.zero_()", "begin_(apex=apex)"),
+        ("after", "nudge = apex.grad", "got_(apex=nudge)"),
+    ],
+    symptom="the adjustment overshoots",
+    repair="scalars for the components, one vec3 constructed at the end",
+)
+program(
+    "wood_joint",
+    cause="dynamic_loop",
+    parameter="peg",
+    lines=["all_break = all_break *"],
+    inserts=[
+        ("before", "failure = wp.zeros(1", "begin_(peg=peg)"),
+        ("after", "tape.backward(", "got_(peg=peg.grad)"),
+    ],
+    symptom="the gradient of most pegs is off, the more the earlier they stand in the loop",
+    repair="sum logarithms, or make count a compile-time constant",
+)

@@ -1,0 +1,6 @@
+WHEELS = 4
+STEPS = 25
+H = 0.02
+EPOCHS = 6
+RATE = 4.0
+SPEED = 3.0
