@@ -1,0 +1,216 @@
+"""The MCP server over stdio: one thin function a tool. Importing this is slow (the SDK); only `serve` does it."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import logging
+import signal
+import sys
+from typing import Annotated, Any, cast
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import Field, ValidationError, create_model, model_validator
+from pydantic_core import PydanticCustomError
+
+from warp_debug_gradients import __version__
+from warp_debug_gradients.errors import DebugGradientsError
+from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon as check_gradient
+from warp_debug_gradients.operations.run_repro import run_repro as reproduce
+from warp_debug_gradients.render import render
+from warp_debug_gradients.schemas import (
+    Detail,
+    Engine,
+    GradcheckRequest,
+    GradcheckResult,
+    Result,
+    RunReproRequest,
+    RunReproResult,
+    Target,
+)
+from warp_debug_gradients.trim import trimmed
+from warp_debug_gradients.worker import Progress
+from warp_debug_gradients.workspace import Workspace
+
+INSTRUCTIONS = inspect.cleandoc("""
+    Measures whether a program trained through NVIDIA Warp gets right gradients. The user's script is run
+    unedited, in the user's own Python. Start with run_repro (does it run, what is trained), then
+    gradcheck_full_horizon (is the gradient right). Paths are relative to the workspace.
+    A verdict of agree means: the gradients are right, stop looking for a gradient bug.
+""")
+
+ANNOTATIONS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
+
+
+def _described(field: str, model: type[Target] = Target) -> Any:
+    """The field of the request model, so that tool and command line share one description."""
+    info = model.model_fields[field]
+    return Field(description=info.description, **{k: v for m in info.metadata for k, v in _bounds(m)})
+
+
+def _bounds(metadata: Any) -> list[tuple[str, Any]]:
+    return [(k, getattr(metadata, k)) for k in ("gt", "ge", "lt", "le") if hasattr(metadata, k)]
+
+
+Script = Annotated[str | None, _described("script")]
+Module = Annotated[str | None, _described("module")]
+Forward = Annotated[str | None, _described("forward")]
+Inputs = Annotated[str | None, _described("inputs")]
+Args = Annotated[list[str] | None, _described("args")]
+Cwd = Annotated[str | None, _described("cwd")]
+Python = Annotated[str | None, _described("python")]
+Device = Annotated[str | None, _described("device")]
+Overrides = Annotated[dict[str, bool | int | float | str] | None, _described("overrides")]
+Parameter = Annotated[str | None, _described("parameter")]
+Objective = Annotated[str | None, _described("objective")]
+Timeout = Annotated[float, _described("timeout_s")]
+Iteration = Annotated[int | None, _described("iteration", GradcheckRequest)]
+EngineChoice = Annotated[Engine, _described("engine", GradcheckRequest)]
+DetailChoice = Annotated[Detail, Field(description="'concise' (default) or 'full': longer lists in the answer.")]
+
+mcp = MCPServer(
+    "warp-debug-gradients",
+    title="Warp gradient debugger",
+    version=__version__,
+    instructions=INSTRUCTIONS,
+    log_level="WARNING",
+)
+
+RUN_REPRO = inspect.cleandoc("""
+    Run the user's Warp training script once, unedited and watched, and report what is in it.
+
+    Use it first: it says whether the program runs (if not: the user's own failing line and what to do; then
+    nothing else is measured), the Warp version and device, where the time goes, the trained parameters, the
+    objective, loss and gradient norm of each optimizer iteration with the first non-finite value, the numbers
+    the script printed, and the module constants that would shrink a slow run (apply them with `overrides`).
+    Not for judging the gradient: it measures no derivative.
+    A program that fails is a normal result with status "blocked". Next: gradcheck_full_horizon.
+""")
+
+GRADCHECK = inspect.cleandoc("""
+    Measure whether the gradient that the optimizer consumes is right, over the whole optimizer iteration.
+
+    Runs the user's unedited script and compares the gradient their update really reads with finite differences
+    of the objective, made by the user's own code. Parameter, objective and iterations are found by themselves.
+    Use it whenever training through Warp misbehaves, before looking for a cause.
+    Returns verdict agree | disagree | inconclusive (with a measured reason), AD and FD with error estimates for
+    directions and single elements, the error's signature (zero, factor, sign, ...), what is ruled out, and what
+    was not covered. agree means the gradients are right: look at the learning rate or the model instead.
+    If time runs out, status is "timeout" with partial results: shrink the run with `overrides` or raise timeout_s.
+    If it is slow or does not run, call run_repro first.
+""")
+
+
+@mcp.tool(title="Run the script, watched", description=RUN_REPRO, annotations=ANNOTATIONS)
+async def run_repro(
+    ctx: Context,
+    script: Script = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    args: Args = None,
+    cwd: Cwd = None,
+    python: Python = None,
+    device: Device = None,
+    overrides: Overrides = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    timeout_s: Timeout = 50.0,
+    detail: DetailChoice = "concise",
+) -> Annotated[CallToolResult, RunReproResult]:
+    """See RUN_REPRO."""
+    given = _given(locals())
+    return await _answer(ctx, RunReproRequest, reproduce, given, detail)
+
+
+@mcp.tool(title="Check the gradient over the full horizon", description=GRADCHECK, annotations=ANNOTATIONS)
+async def gradcheck_full_horizon(
+    ctx: Context,
+    script: Script = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    args: Args = None,
+    cwd: Cwd = None,
+    python: Python = None,
+    device: Device = None,
+    overrides: Overrides = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    iteration: Iteration = None,
+    engine: EngineChoice = "auto",
+    timeout_s: Timeout = 50.0,
+    detail: DetailChoice = "concise",
+) -> Annotated[CallToolResult, GradcheckResult]:
+    """See GRADCHECK."""
+    given = _given(locals())
+    return await _answer(ctx, GradcheckRequest, check_gradient, given, detail)
+
+
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in arguments.items() if v is not None and k not in ("ctx", "detail")}
+
+
+async def _answer(ctx: Context, model: Any, operation: Any, given: dict[str, Any], detail: Detail) -> CallToolResult:
+    """Runs the operation. Our own refusals become tool errors; a failing user program is a normal result."""
+
+    async def on_progress(progress: Progress) -> None:
+        message = f"{progress.stage}: {progress.message}" if progress.message else progress.stage
+        await ctx.report_progress(round(progress.elapsed_s, 2), given.get("timeout_s", 50.0), message)
+
+    try:
+        result: Result = await operation(model(**given), Workspace.find(), on_progress)
+    except ValidationError as error:
+        raise ToolError("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())) from error
+    except DebugGradientsError as error:
+        raise ToolError(f"[{error.code}] {error.message}") from error
+    text = TextContent(type="text", text=render(result, detail))
+    return CallToolResult(content=[text], structured_content=trimmed(result, detail).model_dump(mode="json"))
+
+
+def refuse_unknown_arguments(server: MCPServer) -> None:
+    """The SDK ignores arguments it does not know: a misspelt option would silently mean its default.
+
+    Reaches into the SDK's tool manager; tests/server/test_mcp.py pins it.
+    """
+    for tool in server._tool_manager.list_tools():  # pyright: ignore[reportPrivateUsage]
+        base = tool.fn_metadata.arg_model
+        names = list(base.model_fields)
+
+        def check(data: Any, names: list[str] = names) -> Any:
+            for name in data if isinstance(data, dict) else ():
+                if name not in names:
+                    nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+                    hint = f" Did you mean {nearest[0]!r}?" if nearest else f" Known: {', '.join(names)}."
+                    raise PydanticCustomError(
+                        "unknown_argument", "{text}", {"text": f"Unknown argument {name!r}.{hint}"}
+                    )
+            return data
+
+        strict = create_model(
+            base.__name__,
+            __base__=base,
+            __validators__={"refuse_unknown": cast(Any, model_validator(mode="before")(check))},
+        )
+        strict.model_config["extra"] = "forbid"
+        strict.model_rebuild(force=True)
+        tool.fn_metadata.arg_model = strict
+        tool.parameters = strict.model_json_schema(by_alias=True)
+
+
+refuse_unknown_arguments(mcp)
+
+
+def serve() -> None:
+    """Serves over stdio until the client goes. SIGTERM ends like Ctrl-C, so that running probes are ended first."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        mcp.run()
+    except KeyboardInterrupt:
+        sys.exit(130)

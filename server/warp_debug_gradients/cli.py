@@ -1,0 +1,221 @@
+"""The command line: the same operations as the MCP tools, for a person at a shell.
+
+    warp-debug-gradients COMMAND SCRIPT [options] [-- script arguments]
+
+Exit codes: 0 agree / nothing wrong; 1 a fault was measured; 2 usage; 3 the script does not run;
+4 inconclusive; 5 time ran out; 70 our own failure; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import signal
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from warp_debug_gradients import __version__
+from warp_debug_gradients.errors import DebugGradientsError, UsageError
+
+QUIET_S = 2.0  # no progress lines for what is over sooner
+
+app = typer.Typer(
+    name="warp-debug-gradients",
+    help="Find out, with numbers, whether a script trained through NVIDIA Warp gets right gradients.\n\n"
+    "The script is run unedited, by your own Python (the workspace's .venv, or --python).\n\n"
+    "  warp-debug-gradients run-repro train.py\n\n"
+    "  warp-debug-gradients gradcheck-full-horizon train.py --parameter model.weights\n\n"
+    "  warp-debug-gradients gradcheck-full-horizon train.py --set train.NUM_STEPS=10 -- --lr 0.1\n\n"
+    "Exit codes: 0 agree / nothing wrong, 1 a fault was measured, 2 usage, 3 the script does not run, "
+    "4 inconclusive, 5 time ran out, 70 our own failure.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+class EngineName(str, Enum):
+    """How evaluations are made."""
+
+    auto = "auto"
+    fork = "fork"
+    rerun = "rerun"
+
+
+class DetailName(str, Enum):
+    """How long the lists in the text are."""
+
+    concise = "concise"
+    full = "full"
+
+
+Script = Annotated[str | None, typer.Argument(help="The script, relative to the workspace; it is run unedited.")]
+WorkspaceOption = Annotated[str | None, typer.Option(help="The project's folder. Default: the current folder.")]
+Python = Annotated[
+    str | None, typer.Option(help="Interpreter that has Warp. Default: WORKSPACE/.venv, else $VIRTUAL_ENV.")
+]
+Module = Annotated[str | None, typer.Option(help="Instead of SCRIPT: a module, as in python -m pkg.train.")]
+Forward = Annotated[str | None, typer.Option(help="Instead of SCRIPT: a loss function, FILE.py:FUNCTION.")]
+Inputs = Annotated[str | None, typer.Option(help="With --forward: makes its arguments, FILE.py:FUNCTION.")]
+Cwd = Annotated[str | None, typer.Option(help="Folder to run in, relative to the workspace.")]
+Device = Annotated[str | None, typer.Option(help="Warp device, such as cpu or cuda:0. Default: the script's own.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Replace a module constant in memory, such as train.NUM_STEPS=10. Repeatable.",
+    ),
+]
+Parameter = Annotated[str | None, typer.Option(help="The trained array by its name in the script. Default: found.")]
+Objective = Annotated[str | None, typer.Option(help="Expression where backward is called, such as 'loss.numpy()[0]'.")]
+Iteration = Annotated[
+    int | None, typer.Option(min=0, help="Optimizer iteration, from 0. Default: first, next, and a turn.")
+]
+EngineOption = Annotated[
+    EngineName, typer.Option(help="fork (fast, CPU), rerun (a new process an evaluation), or auto.")
+]
+Timeout = Annotated[float, typer.Option(help="Seconds for the whole command.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
+DetailOption = Annotated[DetailName, typer.Option(help="Length of the lists in the text.")]
+
+
+@app.command("run-repro")
+def run_repro(
+    context: typer.Context,
+    script: Script = None,
+    workspace: WorkspaceOption = None,
+    python: Python = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    cwd: Cwd = None,
+    device: Device = None,
+    set_: Set = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    timeout: Timeout = 50.0,
+    json_: Json = False,
+    detail: DetailOption = DetailName.concise,
+) -> None:
+    """Run the script once, watched: does it run, what is trained, losses, knobs that shrink it.
+
+    Example: warp-debug-gradients run-repro train.py --set train.NUM_STEPS=10 -- --lr 0.1
+    """
+    from warp_debug_gradients.operations.run_repro import run_repro as operation
+    from warp_debug_gradients.schemas import RunReproRequest
+
+    _run(context, RunReproRequest, operation, locals())
+
+
+@app.command("gradcheck-full-horizon")
+def gradcheck_full_horizon(
+    context: typer.Context,
+    script: Script = None,
+    workspace: WorkspaceOption = None,
+    python: Python = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    cwd: Cwd = None,
+    device: Device = None,
+    set_: Set = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    iteration: Iteration = None,
+    engine: EngineOption = EngineName.auto,
+    timeout: Timeout = 50.0,
+    json_: Json = False,
+    detail: DetailOption = DetailName.concise,
+) -> None:
+    """Is the gradient that the optimizer consumes right, over the whole iteration? Exit code 1: it is wrong.
+
+    Example: warp-debug-gradients gradcheck-full-horizon train.py --parameter states[0].q --iteration 1
+    """
+    from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon as operation
+    from warp_debug_gradients.schemas import GradcheckRequest
+
+    _run(context, GradcheckRequest, operation, locals())
+
+
+@app.command("serve")
+def serve() -> None:
+    """Serve the same operations as MCP tools over stdio."""
+    from warp_debug_gradients.app import serve as serve_stdio
+
+    serve_stdio()
+
+
+def _run(context: typer.Context, model: Any, operation: Callable[..., Awaitable[Any]], options: dict[str, Any]) -> None:
+    """Options to a request, the request to a result, the result to text and exit code."""
+    from pydantic import ValidationError
+
+    from warp_debug_gradients.render import render
+    from warp_debug_gradients.workspace import Workspace
+
+    settings = {k: v for k, v in options.items() if k in model.model_fields and v is not None}
+    settings["args"] = list(context.obj or [])
+    settings["timeout_s"] = options["timeout"]
+    settings["overrides"] = dict(parse_setting(text) for text in options["set_"] or [])
+    if "engine" in options:
+        settings["engine"] = options["engine"].value
+    try:
+        request = model(**settings)
+    except ValidationError as error:
+        raise UsageError("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())) from error
+    result = asyncio.run(_interruptible(operation(request, Workspace.find(options["workspace"]), _show_progress)))
+    print(result.model_dump_json(indent=1) if options["json_"] else render(result, options["detail"].value))
+    raise typer.Exit(result.exit_code)
+
+
+async def _interruptible(work: Awaitable[Any]) -> Any:
+    """SIGTERM ends like Ctrl-C: the task is cancelled, which ends the probe, and only then we go."""
+    task = asyncio.ensure_future(work)
+    if sys.platform != "win32":
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
+
+
+def parse_setting(text: str) -> tuple[str, bool | int | float | str]:
+    """`train.NUM_STEPS=10` -> ("train.NUM_STEPS", 10). What is no number or boolean is a string."""
+    name, equals, value = text.partition("=")
+    if not equals or "." not in name:
+        raise UsageError(f"--set {text!r} should read MODULE.NAME=VALUE, such as --set train.NUM_STEPS=10.")
+    try:
+        parsed = ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        parsed = value
+    return name.strip(), parsed if isinstance(parsed, (bool, int, float, str)) else value
+
+
+async def _show_progress(progress: Any) -> None:
+    if progress.elapsed_s > QUIET_S:
+        message = f": {progress.message}" if progress.message else ""
+        print(f"[{progress.elapsed_s:5.1f} s] {progress.stage}{message}", file=sys.stderr, flush=True)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point. Everything after the first `--` belongs to the user's script."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    if arguments == ["--version"]:
+        print(__version__)
+        return
+    try:
+        app(args=arguments[:split], obj=arguments[split + 1 :], prog_name="warp-debug-gradients")
+    except DebugGradientsError as error:
+        print(f"Error [{error.code}]: {error.message}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        print("Interrupted; the script's process has been ended.", file=sys.stderr)
+        sys.exit(130)
+    except Exception:
+        traceback.print_exc()
+        print("This is a failure of warp-debug-gradients, not of your script. Please report it.", file=sys.stderr)
+        sys.exit(70)

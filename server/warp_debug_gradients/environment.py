@@ -1,0 +1,42 @@
+"""Which environment variables the user's program gets: what runs need, nothing that looks like a secret."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+NAMES = {
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "LANG", "LANGUAGE", "TMPDIR", "TEMP", "TMP",
+    "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "DISPLAY",
+    "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
+    "PROGRAMFILES", "PROGRAMDATA", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE",
+}  # fmt: skip
+PREFIXES = (
+    "LC_", "CUDA", "WARP", "NV", "NEWTON", "PYTHON", "OMP_", "OPENBLAS_", "MKL_", "NUMEXPR_", "KMP_",
+    "TORCH", "JAX", "XLA_", "MPL", "XDG_", "SLURM_",
+)  # fmt: skip
+STARTUP_HOOKS = {
+    "PYTHONSTARTUP",
+    "PYTHONINSPECT",
+    "PYTHONBREAKPOINT",
+    "PYTHONHOME",
+    "PYTHONDEBUG",
+    "PYTHONPROFILEIMPORTTIME",
+}
+SECRETS = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY")
+SOURCE_ROOT = Path(__file__).resolve().parents[1]
+
+
+def probe_environment() -> dict[str, str]:
+    """The environment of the probe. Output is unbuffered, so that what a killed script printed is not lost."""
+    environment = {name: value for name, value in os.environ.items() if _allowed(name.upper())}
+    paths = [p for p in environment.pop("PYTHONPATH", "").split(os.pathsep) if p and Path(p).resolve() != SOURCE_ROOT]
+    if paths:
+        environment["PYTHONPATH"] = os.pathsep.join(paths)
+    return environment | {"PYTHONUNBUFFERED": "1"}
+
+
+def _allowed(name: str) -> bool:
+    if name in STARTUP_HOOKS or any(word in name for word in SECRETS):
+        return False
+    return name in NAMES or name.startswith(PREFIXES)

@@ -1,0 +1,133 @@
+"""The evidence folder of a run: everything behind its result, and the command that repeats it.
+
+<workspace>/.warp-debug-gradients/runs/<id>/
+    job.json        the request, the interpreter, the versions
+    trace.*, ...    the probe's jobs, results and progress
+    output.txt      what the script printed
+    sources/        copies of the user's files that were loaded; sources.json has their sha256
+    result.json     the whole result
+    rerun.sh        repeats the measurement
+<workspace>/.warp-debug-gradients/index.jsonl    one line a finished run
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from warp_debug_gradients.errors import WorkspaceError
+from warp_debug_gradients.workspace import Workspace
+
+HOME = ".warp-debug-gradients"
+LARGEST_SOURCE = 4_000_000
+SOURCE_ROOT = Path(__file__).resolve().parents[1]
+
+
+class Evidence:
+    """One run's folder."""
+
+    def __init__(self, workspace: Workspace, run_id: str) -> None:
+        self.workspace = workspace
+        self.run_id = run_id
+        self.home = workspace.root / HOME
+        self.folder = self.home / "runs" / run_id
+
+    @classmethod
+    def create(cls, workspace: Workspace, operation: str) -> Evidence:
+        """A new folder whose name sorts by time."""
+        stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
+        evidence = cls(workspace, f"{stamp}-{operation.replace('_', '-')}-{secrets.token_hex(3)}")
+        if not evidence.folder.resolve().is_relative_to(workspace.root):
+            raise WorkspaceError(f"{evidence.home} is a link that leaves the workspace. Remove it and try again.")
+        try:
+            evidence.folder.mkdir(parents=True)
+            ignore = evidence.home / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+        except OSError as error:
+            raise WorkspaceError(
+                f"The evidence folder {evidence.folder} cannot be made ({error}). Use a writable workspace."
+            ) from error
+        return evidence
+
+    @property
+    def relative(self) -> str:
+        """The folder as the user would write it."""
+        return self.workspace.relative(self.folder)
+
+    def write_json(self, name: str, value: Any) -> Path:
+        """Writes `name`, whole or not at all."""
+        path = self.folder / name
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n")
+        partial.replace(path)
+        return path
+
+    def snapshot_sources(self, files: Iterable[str | Path]) -> None:
+        """Copies the workspace's files that were loaded, with their hashes."""
+        hashes: dict[str, str] = {}
+        for file in sorted({Path(f) for f in files}):
+            path = Path(os.path.realpath(file))
+            if not path.is_relative_to(self.workspace.root) or not path.is_file():
+                continue
+            if path.stat().st_size > LARGEST_SOURCE:
+                continue
+            content = path.read_bytes()
+            relative = path.relative_to(self.workspace.root)
+            hashes[relative.as_posix()] = hashlib.sha256(content).hexdigest()
+            copy = self.folder / "sources" / relative
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(content)
+        self.write_json("sources.json", hashes)
+
+    def write_rerun(self, command: Sequence[str]) -> None:
+        """`rerun.sh`: the plain command that repeats the measurement."""
+        path = self.folder / "rerun.sh"
+        lines = ["#!/bin/sh", f"# Repeats {self.run_id} on the files as they are now.", *_python_path()]
+        lines += [f"cd {shlex.quote(str(self.workspace.root))} || exit 70"]
+        lines += ["exec " + shlex.join([sys.executable, "-m", "warp_debug_gradients", *command]) + ' "$@"', ""]
+        path.write_text("\n".join(lines))
+        path.chmod(0o755)
+
+    def append_index(self, entry: dict[str, Any]) -> None:
+        """One line a finished run; a single write, so that concurrent runs do not mix."""
+        with (self.home / "index.jsonl").open("a") as index:
+            index.write(json.dumps({"run_id": self.run_id, **entry}, allow_nan=False) + "\n")
+
+
+def finished_runs(workspace: Workspace) -> Iterator[dict[str, Any]]:
+    """The index, latest first. Lines that cannot be read are passed over."""
+    index = workspace.root / HOME / "index.jsonl"
+    lines = index.read_text().splitlines() if index.is_file() else []
+    for line in reversed(lines):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict):
+            yield entry
+
+
+def read_result(workspace: Workspace, run_id: str) -> dict[str, Any] | None:
+    """The stored result of an earlier run."""
+    path = Evidence(workspace, run_id).folder / "result.json"
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _python_path() -> list[str]:
+    """The line that makes an uninstalled checkout importable; none where the package is installed."""
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if any(entry and Path(entry).resolve() == SOURCE_ROOT for entry in entries):
+        return [f"export PYTHONPATH={shlex.quote(str(SOURCE_ROOT))}"]
+    return []

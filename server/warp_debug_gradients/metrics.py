@@ -1,0 +1,48 @@
+"""Numbers that a training script prints, line by line, as named series. Pure: text in, series out."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from warp_debug_gradients.schemas import Series
+
+NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|nan|inf(?:inity)?)"
+PAIR = re.compile(
+    rf"(?P<name>[A-Za-z_|∥][\w.|∥/\-]*(?: (?:loss|norm|error|grad|energy|cost))?)"  # kappa, |g|, train loss
+    rf"(?:\s*[=:]\s*|\s+)\[?\s*(?P<value>{NUMBER})(?![\w.%])",
+    re.IGNORECASE,
+)
+COUNTERS = {"it", "iter", "iteration", "step", "epoch", "frame", "i", "it.", "opt", "train_iter", "time", "t"}
+TOOL_LINES = re.compile(r"^\s*(Module |Warp |CUDA |Kernel cache|Devices:|\"cpu\"|\"cuda|Traceback|File )")
+STALLED = 1e-3  # a change below this share of the largest value is no change
+MOST_SERIES = 12
+
+
+def printed_series(output: str) -> list[Series]:
+    """The series a script printed at least twice, in the order of their first appearance."""
+    values: dict[str, list[float]] = {}
+    for line in output.splitlines():
+        if TOOL_LINES.match(line):
+            continue
+        for match in PAIR.finditer(line):
+            name = match["name"].rstrip("-")
+            if name.lower() not in COUNTERS:
+                values.setdefault(name, []).append(float(match["value"]))
+    return [
+        Series(name=name, first=v[0], last=v[-1], count=len(v), trend=trend(v))
+        for name, v in values.items()
+        if len(v) >= 2
+    ][:MOST_SERIES]
+
+
+def trend(values: Sequence[float]) -> Literal["decreasing", "stalled", "increasing", "nonfinite"]:
+    """Where a series goes, from its first value to its last."""
+    if not all(math.isfinite(v) for v in values):
+        return "nonfinite"
+    change = values[-1] - values[0]
+    if abs(change) <= STALLED * max(abs(v) for v in values):
+        return "stalled"
+    return "increasing" if change > 0 else "decreasing"

@@ -1,0 +1,1 @@
+"""One module a tool: request in, evidence out, verdict."""

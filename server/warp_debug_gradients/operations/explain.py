@@ -1,0 +1,194 @@
+"""What the measured numbers mean, in words: message, what is ruled out, blind spots, the next call. Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from warp_debug_gradients.operations.iterations import first_rise, losses
+from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall
+
+NO_TIME = (
+    "Time ran out before a single check was complete. Shrink the run (run_repro lists the knobs) or give it longer."
+)
+NO_ITERATION_IN_TIME = (
+    "Time ran out before the program finished its first optimizer iteration. Shrink it or give it longer."
+)
+
+# Reasons of an inconclusive check: what the caller can do about it. Codes are those of probe/verdict.py.
+ADVICE = {
+    "not_reproducible": "Make the forward pass deterministic (fix seeds; avoid order-dependent float atomics), or name an "
+    "objective that is less noisy.",
+    "quantised": "The objective is too coarse in its dtype. Name a finer objective (a sum in float64, not a rounded or "
+    "saturated value), or check an iteration where the loss is larger.",
+    "kink": "The objective has a kink here: one-sided derivatives differ, and autodiff may return either. Check another "
+    "iteration, or a parameter value away from the kink.",
+    "staircase": "The objective is flat at small steps and moves in jumps: it is piecewise constant. A zero gradient is "
+    "right there; training needs a smooth surrogate.",
+    "chaotic": "Differences blow up with the horizon. Shorten the horizon with an override and check again.",
+    "noise": "The differences are too noisy to judge. Name a smoother objective or shorten the horizon.",
+    "time": "Give it longer (timeout_s), or shrink the run: run_repro lists the knobs.",
+    "no_parameter": "Name the array that is trained with `parameter`, by its variable name in the script.",
+    "no_backward": "Point to the script that trains: this one never calls Tape.backward.",
+}
+
+
+def nothing_to_check(trace: dict[str, Any]) -> tuple[str, str]:
+    """(reason, message) where the program runs but has no gradient that is read."""
+    if not trace.get("backward_calls"):
+        return "no_backward", (
+            "The program runs, but Tape.backward was never called, so there is no gradient to check. "
+            "Name the script (and arguments) that trains, or a loss function with forward= and inputs=."
+        )
+    leaves = [leaf["name"] for leaf in trace.get("leaves") or []]
+    offered = f" Leaves with gradients: {', '.join(leaves[:8])}." if leaves else " No leaf of the tape has a gradient."
+    return "no_parameter", (
+        f"Backward was called {trace['backward_calls']} times, but nobody reads a gradient, so the trained parameter "
+        f"is not known.{offered} Name it with `parameter`."
+    )
+
+
+def headline_message(check: dict[str, Any], trace: dict[str, Any]) -> str:
+    """The answer: the signature for a wrong gradient, what was verified for a right one."""
+    parameter = (check.get("parameter") or {}).get("name", "the parameter")
+    where = f"in iteration {check.get('iteration')}"
+    said = str(check.get("message") or "").strip()
+    if check["verdict"] == "disagree":
+        signature = str((check.get("signature") or {}).get("message") or "").strip()
+        return f"The gradient of {parameter} is wrong {where}. {signature or said}".strip()
+    if check["verdict"] == "inconclusive":
+        advice = ADVICE.get(check.get("reason") or "", "")
+        return f"Not decided for {parameter} {where}: {said} {advice}".strip()
+    whole = "over the full horizon" if (check.get("horizon") or {}).get("full", True) else "over PART of the horizon"
+    return f"The gradient of {parameter} is right {where}, {whole}.{other_reason(trace)}"
+
+
+def other_reason(trace: dict[str, Any]) -> str:
+    """Where the gradient is right and training goes wrong all the same: say so, with the numbers."""
+    values = losses(trace)
+    bad = next((k for k, v in enumerate(values) if not math.isfinite(v)), None)
+    known = [v for v in values if not math.isnan(v)]
+    if bad is not None and known and trace.get("nonfinite"):
+        return (
+            f" The loss turns non-finite in iteration {bad} (it starts at {known[0]:.4g}): the gradient is not the reason. "
+            "Look at the step size, the time step, or an overflow in the forward pass."
+        )
+    rise = first_rise(values)
+    if rise is None:
+        return " If training still disappoints, look at the learning rate, the loss's scale, and the model itself."
+    return (
+        f" The loss nevertheless rises, {values[rise - 1]:.4g} -> {values[rise]:.4g} from iteration {rise - 1} to {rise} "
+        f"(first {values[0]:.4g}, last {values[-1]:.4g}): the gradient is not the reason. Look at the learning rate, "
+        "momentum or clipping, or noise in the objective."
+    )
+
+
+def proven_causes(check: dict[str, Any], trace: dict[str, Any]) -> list[Cause]:
+    """Causes that follow from the check alone; finding the others takes more measurements."""
+    if check["verdict"] != "disagree":
+        return []
+    windows = check.get("windows") or []
+    if len(windows) > 1 and all(w.get("verdict") == "agree" for w in windows):
+        return [
+            Cause(
+                code="truncation",
+                confidence="likely",
+                file=windows[0].get("file"),
+                line=windows[0].get("line"),
+                evidence=[
+                    f"each of the {len(windows)} backward calls agrees with differences of its own loss",
+                    "their sum disagrees with differences of the objective over the whole iteration",
+                ],
+                repair="Let one tape span the whole iteration, or hand the adjoint of each window's initial state to the "
+                "window before it.",
+            )
+        ]
+    read = (_iteration(trace, check.get("iteration")) or {}).get("gradient_read") or {}
+    if read.get("when") == "before":
+        return [
+            Cause(
+                code="stale_gradient",
+                confidence="likely",
+                file=read.get("file"),
+                line=read.get("line"),
+                evidence=["the gradient is read before backward has been called in this iteration"],
+                repair="Read the gradient after backward.",
+            )
+        ]
+    return []
+
+
+def ruled_out(checks: list[dict[str, Any]], headline: dict[str, Any], trace: dict[str, Any]) -> list[str]:
+    """What the measurement excludes, each with its reason."""
+    out: list[str] = []
+    repeats = headline.get("repeats") or {}
+    if repeats.get("reproducible"):
+        out.append(
+            f"an unreproducible forward pass: {len(repeats.get('values') or []) or 'all'} repeats gave the same objective"
+        )
+    gradient = headline.get("gradient") or {}
+    if headline["verdict"] == "agree":
+        counted = (
+            f"{len(gradient.get('directions') or [])} directions and {len(gradient.get('elements') or [])} elements"
+        )
+        out.append(
+            f"a wrong gradient of {(headline.get('parameter') or {}).get('name')}: {counted} agree with differences"
+        )
+    if headline["verdict"] == "disagree":
+        out.append("a failure of the finite differences: autodiff is off by many times their own error")
+        windows = headline.get("windows") or []
+        if len(windows) > 1 and all(w.get("verdict") == "agree" for w in windows):
+            out.append(f"a wrong adjoint inside a window: each of the {len(windows)} windows agrees by itself")
+        for check in checks:
+            if check["verdict"] == "agree":
+                name = (check.get("parameter") or {}).get("name")
+                out.append(f"the same fault in {name} at iteration {check.get('iteration')}: it agrees there")
+    if not trace.get("nonfinite"):
+        out.append("non-finite losses or gradients in the traced iterations")
+    return out
+
+
+def blind_spots(checks: list[dict[str, Any]], trace: dict[str, Any], unfinished: bool) -> list[str]:
+    """What was not covered."""
+    spots = [
+        f"iterations other than {', '.join(str(k) for k in sorted({c.get('iteration') for c in checks}, key=str))}"
+    ]
+    for check in checks:
+        spots += [text for text in check.get("not_covered") or [] if text not in spots]
+    leaves = [leaf["name"] for leaf in trace.get("leaves") or []]
+    if leaves:
+        spots.append(f"leaves whose gradient nobody reads: {', '.join(leaves[:6])}")
+    if unfinished:
+        spots.append("checks that the time did not allow")
+    return spots
+
+
+def next_call(result: GradcheckResult, request: GradcheckRequest, trace: dict[str, Any]) -> NextCall | None:
+    """The call that should follow."""
+    arguments = request.model_dump(exclude_defaults=True)
+    if result.status == "blocked":
+        plain = {k: v for k, v in arguments.items() if k not in ("iteration", "engine")}
+        return NextCall(tool="run_repro", arguments=plain, why="After the repair of the error: does it run now?")
+    if result.status == "timeout":
+        longer = {**arguments, "timeout_s": min(request.timeout_s * 4, 3600)}
+        return NextCall(tool="gradcheck_full_horizon", arguments=longer, why="The same check with more time.")
+    if result.verdict == "disagree":
+        same = {**arguments, "iteration": result.iteration}
+        return NextCall(
+            tool="gradcheck_full_horizon", arguments=same, why="After the repair: the same check has to agree."
+        )
+    if result.reason == "no_parameter":
+        leaf = next((leaf["name"] for leaf in trace.get("leaves") or []), None)
+        if leaf:
+            named = {**arguments, "parameter": leaf}
+            return NextCall(tool="gradcheck_full_horizon", arguments=named, why="With the trained array named.")
+    if result.verdict == "inconclusive":
+        plain = {k: v for k, v in arguments.items() if k not in ("iteration", "engine")}
+        return NextCall(
+            tool="run_repro", arguments=plain, why="Lists parameters, objectives and iterations to choose from."
+        )
+    return None
+
+
+def _iteration(trace: dict[str, Any], index: int | None) -> dict[str, Any] | None:
+    return next((item for item in trace.get("iterations") or [] if item.get("index") == index), None)

@@ -1,0 +1,178 @@
+"""gradcheck_full_horizon: the consumed gradient against differences of the objective over the whole iteration."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed
+from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations.iterations import choose_iterations
+from warp_debug_gradients.operations.measurement import Measurement, refuse_broken_probe, script_error
+from warp_debug_gradients.schemas import (
+    CheckSummary,
+    GradcheckRequest,
+    GradcheckResult,
+    Gradient,
+    Horizon,
+    Signature,
+    WarpGradcheck,
+    Window,
+)
+from warp_debug_gradients.worker import OnProgress, ProbeOutcome
+from warp_debug_gradients.workspace import Workspace
+
+OPERATION = "gradcheck_full_horizon"
+TRACE_SHARE = 0.4  # of the time: the trace stops itself there and the iterations seen so far are checked
+
+
+async def gradcheck_full_horizon(
+    request: GradcheckRequest, workspace: Workspace, on_progress: OnProgress | None = None
+) -> GradcheckResult:
+    """Traces the script, picks the iterations, measures them, and says what the numbers mean."""
+    measurement = Measurement(OPERATION, request, workspace, on_progress)
+    outcome = await measurement.probe("trace", share=TRACE_SHARE)
+    refuse_broken_probe(outcome, measurement.interpreter)
+    trace = outcome.result or {}
+    if trace.get("loaded_files"):
+        measurement.evidence.snapshot_sources(trace["loaded_files"])
+
+    obstacle = _obstacle(measurement, outcome, trace)
+    if obstacle:
+        return measurement.finish(obstacle)
+
+    chosen = choose_iterations(trace, request.iteration)
+    plans = [trace["iterations"][position]["plan"] for position in chosen]
+    engine = choose_engine(request.engine, trace)
+    if engine == "fork":
+        evaluated = await measurement.probe("evaluate", plan={"iterations": plans})
+    else:
+        evaluated = await run_rerun_engine(measurement, trace, plans)
+    return measurement.finish(build_result(measurement, trace, evaluated, engine))
+
+
+def choose_engine(requested: str, trace: dict[str, Any]) -> str:
+    """CUDA contexts do not survive a fork, and Windows has none."""
+    can_fork = hasattr(os, "fork")
+    if requested == "fork" and (trace.get("uses_cuda") or not can_fork):
+        why = "the program uses CUDA, whose contexts do not survive a fork" if can_fork else "this system has no fork"
+        raise EngineUnavailable(f"The fork engine cannot be used: {why}. Use --engine rerun, or --device cpu.")
+    if requested != "auto":
+        return requested
+    return "fork" if can_fork and not trace.get("uses_cuda") else "rerun"
+
+
+# --- SEAM: the rerun engine -------------------------------------------------------------------------------------
+async def run_rerun_engine(
+    measurement: Measurement[GradcheckRequest], trace: dict[str, Any], plans: list[Any]
+) -> ProbeOutcome:
+    """Drives the probe's check generator here; every evaluation is a fresh probe in mode 'rerun'."""
+    raise EngineUnavailable("The rerun engine is not part of this version yet. Use --engine fork with --device cpu.")
+
+
+def build_result(
+    measurement: Measurement[GradcheckRequest], trace: dict[str, Any], outcome: ProbeOutcome, engine: str
+) -> GradcheckResult:
+    """The checks as the operation's result: the headline is the first that disagrees, else the first unsure one."""
+    evaluated = outcome.result or {}
+    checks: list[dict[str, Any]] = evaluated.get("checks") or []
+    stopped = outcome.timed_out or evaluated.get("status") == "stopped"
+    if not checks:
+        if stopped:
+            return _empty(measurement, trace, status="timeout", reason="time", message=explain.NO_TIME, engine=engine)
+        detail = (evaluated.get("error") or {}).get("message") or outcome.death or "it reported no check"
+        raise ProbeFailed(
+            f"The evaluation process gave no check: {detail}. Its output is in {measurement.evidence.relative}; "
+            "try --engine rerun, and report this with that folder."
+        )
+    headline = pick_headline(checks)
+    unfinished = stopped and headline["verdict"] != "disagree"
+    result = _empty(
+        measurement,
+        trace,
+        status="timeout" if unfinished else "completed",
+        reason=headline.get("reason") or ("time" if unfinished else None),
+        message=explain.headline_message(headline, trace),
+        engine=evaluated.get("engine") or engine,
+    )
+    result.verdict = headline["verdict"]
+    result.parameter = (headline.get("parameter") or {}).get("name")
+    result.objective = (headline.get("objective") or {}).get("name")
+    result.iteration = headline.get("iteration")
+    result.horizon = _horizon(headline.get("horizon"))
+    result.gradient = Gradient.model_validate(headline.get("gradient") or {})
+    result.signature = Signature.model_validate(headline["signature"]) if headline.get("signature") else None
+    result.windows = [Window.model_validate(w) for w in headline.get("windows") or []]
+    result.checks = [_summary(check) for check in checks]
+    result.causes = explain.proven_causes(headline, trace)
+    result.ruled_out = explain.ruled_out(checks, headline, trace)
+    result.blind_spots = explain.blind_spots(checks, trace, unfinished)
+    if evaluated.get("gradcheck"):
+        result.warp_gradcheck = WarpGradcheck.model_validate(evaluated["gradcheck"])
+    result.next = explain.next_call(result, measurement.request, trace)
+    return result
+
+
+def pick_headline(checks: list[dict[str, Any]]) -> dict[str, Any]:
+    """The check that the answer is about."""
+    for verdict in ("disagree", "inconclusive"):
+        for check in checks:
+            if check["verdict"] == verdict:
+                return check
+    return checks[0]
+
+
+def _obstacle(
+    measurement: Measurement[GradcheckRequest], outcome: ProbeOutcome, trace: dict[str, Any]
+) -> GradcheckResult | None:
+    """The result where there is nothing to check: the script fails, or has no gradient that is read."""
+    interpreter = measurement.interpreter
+    if trace.get("status") == "failed" or (not trace and not outcome.timed_out):
+        error = script_error(outcome, interpreter)
+        message = f"The program does not run: {error.type}: {error.message} No gradient was measured."
+        result = _empty(measurement, trace, status="blocked", reason="does_not_run", message=message)
+        result.error = error
+    elif trace.get("iterations"):
+        return None
+    elif trace.get("status") == "stopped" or outcome.timed_out:
+        result = _empty(measurement, trace, status="timeout", reason="time", message=explain.NO_ITERATION_IN_TIME)
+    else:
+        reason, message = explain.nothing_to_check(trace)
+        result = _empty(measurement, trace, status="completed", reason=reason, message=message)
+        result.verdict = "inconclusive"
+    result.next = explain.next_call(result, measurement.request, trace)
+    return result
+
+
+def _empty(
+    measurement: Measurement[GradcheckRequest],
+    trace: dict[str, Any],
+    *,
+    status: Any,
+    reason: str | None,
+    message: str,
+    engine: str = "",
+) -> GradcheckResult:
+    return GradcheckResult(
+        **measurement.base(),
+        status=status,
+        reason=reason,
+        message=message,
+        engine=engine or None,
+        warp_version=trace.get("warp_version"),
+        device=trace.get("device"),
+        notes=trace.get("notes") or [],
+    )
+
+
+def _horizon(found: dict[str, Any] | None) -> Horizon | None:
+    if not found:
+        return None
+    return Horizon.model_validate({**found, "start": found.get("from"), "end": found.get("to")})
+
+
+def _summary(check: dict[str, Any]) -> CheckSummary:
+    gradient = check.get("gradient") or {}
+    numbers = {k: gradient.get(k) for k in ("autodiff", "finite_difference", "error", "relative_error")}
+    names = {k: (check.get(k) or {}).get("name") for k in ("parameter", "objective")}
+    return CheckSummary.model_validate({**check, **numbers, **names})

@@ -1,0 +1,58 @@
+"""Which optimizer iterations a gradient check looks at. Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from warp_debug_gradients.errors import UsageError
+from warp_debug_gradients.schemas import as_float
+
+RISE = 1.05  # a loss this many times the previous one has turned
+
+
+def choose_iterations(trace: dict[str, Any], requested: int | None) -> list[int]:
+    """Positions in `trace["iterations"]`: the requested one, else the first, the second (some faults need a
+    history), and the one at which something turns."""
+    iterations = trace.get("iterations") or []
+    if requested is not None:
+        for position, item in enumerate(iterations):
+            if item.get("index", position) == requested:
+                return [position]
+        stopped = " before the time ran out: raise --timeout" if trace.get("status") == "stopped" else ""
+        raise UsageError(
+            f"There is no iteration {requested}: the traced run has {len(iterations)}, counted from 0{stopped}."
+        )
+    chosen = list(range(min(2, len(iterations))))
+    turn = turning_point(trace)
+    if turn is not None and turn not in chosen:
+        chosen.append(turn)
+    return chosen
+
+
+def turning_point(trace: dict[str, Any]) -> int | None:
+    """The iteration whose update made something turn: a non-finite gradient's own; for a loss, the one before."""
+    iterations = trace.get("iterations") or []
+    nonfinite = trace.get("nonfinite")
+    if nonfinite and nonfinite.get("iteration") is not None:
+        at = int(nonfinite["iteration"])
+        position = at if nonfinite.get("what") == "gradient" else max(at - 1, 0)
+        return position if position < len(iterations) else None
+    rise = first_rise(losses(trace))
+    return None if rise is None else rise - 1
+
+
+def first_rise(values: list[float]) -> int | None:
+    """The first position whose loss is clearly above the previous one."""
+    for k in range(1, len(values)):
+        if values[k] > values[k - 1] + (RISE - 1) * abs(values[k - 1]):
+            return k
+    return None
+
+
+def losses(trace: dict[str, Any]) -> list[float]:
+    """The summed loss of each iteration (NaN where none was seen)."""
+    return [
+        sum(as_float(v) for v in item.get("losses") or []) if item.get("losses") else math.nan
+        for item in trace.get("iterations") or []
+    ]

@@ -1,0 +1,179 @@
+"""What every operation does the same way: check the request, open the evidence, run the probe, close the evidence."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import time
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from warp_debug_gradients import __version__, worker
+from warp_debug_gradients.errors import ProbeFailed, UsageError
+from warp_debug_gradients.evidence import Evidence
+from warp_debug_gradients.operations.command import command_line
+from warp_debug_gradients.schemas import Interpreter, Result, ScriptError, Target
+from warp_debug_gradients.worker import OnProgress, ProbeOutcome
+from warp_debug_gradients.workspace import Workspace, choose_interpreter
+
+R = TypeVar("R", bound=Result)
+T = TypeVar("T", bound=Target)
+MARGIN_S = 1.0  # between the probe's own budget and the moment we stop it
+
+
+class Measurement(Generic[T]):
+    """One operation in progress: where it runs, how long it may still take, where its evidence goes."""
+
+    def __init__(self, operation: str, request: T, workspace: Workspace, on_progress: OnProgress | None) -> None:
+        self.operation = operation
+        self.request = request
+        self.workspace = workspace
+        self.on_progress = on_progress
+        self.started = time.monotonic()
+        self.target = _resolve_target(request, workspace)
+        self.cwd = workspace.folder(request.cwd, "working folder")
+        self.interpreter: Interpreter = choose_interpreter(workspace, request.python)
+        self.evidence = Evidence.create(workspace, operation)
+        self.evidence.write_json("job.json", self._job_record())
+        self.evidence.write_rerun(command_line(operation, request, workspace, self.interpreter.path))
+        self.evidence.snapshot_sources(self.target_files)
+
+    @property
+    def target_files(self) -> list[Path]:
+        """The files that the request names."""
+        named = [self.target["script"], *(self.target[k] for k in ("forward", "inputs"))]
+        return [Path(n.rsplit(":", 1)[0] if ":" in n[2:] else n) for n in named if n]
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the call came in."""
+        return time.monotonic() - self.started
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left of the caller's budget."""
+        return self.request.timeout_s - self.elapsed
+
+    async def probe(self, mode: str, *, share: float = 1.0, name: str | None = None, **extra: Any) -> ProbeOutcome:
+        """Runs the probe once, in `mode`, with a share of the time that is left."""
+        budget = max(self.remaining * share, 2.0)
+        outcome = await worker.run_probe(
+            self.interpreter.path,
+            {**self.job(), "mode": mode, "budget_s": max(budget - MARGIN_S, 1.0), **extra},
+            self.evidence.folder,
+            name=name or mode,
+            deadline_s=budget,
+            on_progress=self.on_progress,
+            output="output.txt" if mode == "trace" else f"{name or mode}.output.txt",
+        )
+        if outcome.result is not None:
+            outcome.result.update(self.relative_files(outcome.result))
+        return outcome
+
+    def job(self) -> dict[str, Any]:
+        """The part of the job file that all modes share."""
+        return {
+            "target": self.target,
+            "args": self.request.args,
+            "cwd": str(self.cwd),
+            "workspace": str(self.workspace.root),
+            "overrides": self.request.overrides,
+            "device": self.request.device,
+            "parameter": self.request.parameter,
+            "objective": self.request.objective,
+            "evidence": str(self.evidence.folder),
+        }
+
+    def relative_files(self, value: Any) -> Any:
+        """The probe's JSON with every `file` as the user would write it. Opaque plans are handed back as they are."""
+        if isinstance(value, dict):
+            return {
+                k: self.workspace.relative(v) if k == "file" and v else v if k == "plan" else self.relative_files(v)
+                for k, v in value.items()
+            }
+        return [self.relative_files(v) for v in value] if isinstance(value, list) else value
+
+    def base(self) -> dict[str, Any]:
+        """The fields that every result of this measurement has."""
+        return {
+            "run_id": self.evidence.run_id,
+            "operation": self.operation,
+            "evidence": self.evidence.relative,
+            "interpreter": self.interpreter,
+        }
+
+    def finish(self, result: R) -> R:
+        """Stores the result, and enters it in the index."""
+        result.elapsed_s = round(self.elapsed, 3)
+        stored = result.model_dump(mode="json")
+        self.evidence.write_json("result.json", stored)
+        entry = {k: stored[k] for k in ("operation", "status", "verdict", "reason")}
+        named = self.request.model_dump(include={"script", "module", "forward", "args", "overrides"})
+        self.evidence.append_index({**entry, **named})
+        return result
+
+    def _job_record(self) -> dict[str, Any]:
+        return {
+            "operation": self.operation,
+            "request": self.request.model_dump(),
+            "workspace": str(self.workspace.root),
+            "interpreter": self.interpreter.model_dump(),
+            "versions": {"warp-debug-gradients": __version__, "server_python": platform.python_version()},
+            "platform": platform.platform(),
+        }
+
+
+def _resolve_target(request: Target, workspace: Workspace) -> dict[str, str | None]:
+    """The `target` of the job file, with paths checked and made absolute."""
+    named = [k for k in ("script", "module", "forward") if getattr(request, k)]
+    if len(named) != 1:
+        given = " and ".join(named) or "none of them"
+        raise UsageError(
+            f"Name exactly one target: script, module or forward; the request has {given}. "
+            "A script is a path relative to the workspace, such as train.py."
+        )
+    if request.inputs and not request.forward:
+        raise UsageError("inputs goes with forward=FILE.py:FUNCTION only. For a script, drop it.")
+    return {
+        "script": str(workspace.file(request.script, "script")) if request.script else None,
+        "module": request.module,
+        "forward": _resolve_callable(request.forward, workspace, "forward"),
+        "inputs": _resolve_callable(request.inputs, workspace, "inputs"),
+    }
+
+
+def _resolve_callable(named: str | None, workspace: Workspace, what: str) -> str | None:
+    if not named:
+        return None
+    file, colon, function = named.rpartition(":")
+    if not colon or not function.replace(".", "_").isidentifier():
+        raise UsageError(f"{what}={named!r} should read FILE.py:FUNCTION, such as model.py:rollout.")
+    return f"{workspace.file(file, what + ' file')}:{function}"
+
+
+def script_error(outcome: ProbeOutcome, interpreter: Interpreter) -> ScriptError:
+    """Why the user's program does not run: the probe's finding, or how the process died."""
+    found = (outcome.result or {}).get("error")
+    if found:
+        error = ScriptError.model_validate({"type": "Error", "message": "", **found})
+        if (error.missing_module or "").split(".")[0] == "warp" and not error.advice:
+            error.advice = f"Warp is not installed for {interpreter.path} ({interpreter.why}). Pass --python."
+        return error
+    last = [line for line in outcome.output.splitlines() if line.strip()][-3:]
+    return ScriptError(
+        type="ProcessDied",
+        message=f"The Python process ended without a report: {outcome.death}."
+        + (f" Its last output: {' | '.join(last)}" if last else ""),
+        advice="Run the script by itself with the same interpreter; a crash in native code (index out of bounds, "
+        "out of memory) or os._exit ends the process. warp.config.mode = 'debug' turns bounds checks on.",
+    )
+
+
+def refuse_broken_probe(outcome: ProbeOutcome, interpreter: Interpreter) -> None:
+    """Raises if the probe never got to the user's script (it says so with status 'error', or not at all)."""
+    if (outcome.result or {}).get("status") == "error":
+        detail = (outcome.result or {}).get("error") or {}
+        code, message = detail.get("code"), detail.get("message", "no message")
+        if code:
+            raise UsageError(f"{message}")
+        raise ProbeFailed(f"The probe failed in {shlex.quote(interpreter.path)}: {message}")

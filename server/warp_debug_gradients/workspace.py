@@ -1,0 +1,105 @@
+"""The folder we may read and run in, and the interpreter that belongs to it. Nothing outside it is opened."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from warp_debug_gradients.errors import InterpreterError, WorkspaceError
+from warp_debug_gradients.schemas import Interpreter
+
+WORKSPACE_VARIABLE = "WARP_DEBUG_GRADIENTS_WORKSPACE"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The user's project folder. `root` is absolute, with symbolic links resolved."""
+
+    root: Path
+
+    @classmethod
+    def find(cls, argument: str | os.PathLike[str] | None = None) -> Workspace:
+        """The folder that was named, else the one in the environment, else the current one."""
+        named = argument or os.environ.get(WORKSPACE_VARIABLE) or os.getcwd()
+        root = Path(named).expanduser().resolve()
+        if not root.is_dir():
+            raise WorkspaceError(f"The workspace {root} is not a folder. Pass --workspace with the project's folder.")
+        return cls(root)
+
+    def inside(self, path: str | os.PathLike[str], what: str) -> Path:
+        """`path` as an absolute path without links, or an error if it leaves the workspace."""
+        if "\0" in str(path):
+            raise WorkspaceError(f"The {what} has a NUL character in its path.")
+        resolved = (self.root / Path(path).expanduser()).resolve()
+        if not resolved.is_relative_to(self.root):
+            raise WorkspaceError(
+                f"The {what} {path} is outside the workspace {self.root}. "
+                f"Pass --workspace with a folder that holds it (MCP: start the server with {WORKSPACE_VARIABLE} set)."
+            )
+        return resolved
+
+    def file(self, path: str, what: str) -> Path:
+        """An existing file of the workspace."""
+        resolved = self.inside(path, what)
+        if not resolved.is_file():
+            raise WorkspaceError(f"There is no {what} {path} in the workspace {self.root}.{_similar(resolved)}")
+        return resolved
+
+    def folder(self, path: str | None, what: str) -> Path:
+        """An existing folder of the workspace (its root if none is named)."""
+        resolved = self.inside(path, what) if path else self.root
+        if not resolved.is_dir():
+            raise WorkspaceError(f"The {what} {path} is not a folder of the workspace {self.root}.")
+        return resolved
+
+    def relative(self, path: str | os.PathLike[str]) -> str:
+        """`path` as the user would write it: relative to the workspace, else absolute."""
+        absolute = Path(path)
+        for candidate in (absolute, Path(os.path.realpath(absolute))):
+            if candidate.is_relative_to(self.root):
+                return candidate.relative_to(self.root).as_posix()
+        return str(path)
+
+
+def _similar(missing: Path) -> str:
+    """A hint with the files of the same kind beside a path that is not there."""
+    if not missing.parent.is_dir():
+        return ""
+    beside = sorted(p.name for p in missing.parent.iterdir() if p.suffix == ".py")[:5]
+    return f" Beside it: {', '.join(beside)}." if beside else ""
+
+
+def choose_interpreter(workspace: Workspace, named: str | None) -> Interpreter:
+    """The Python that runs the user's script, and why that one. Links are kept: a venv's python *is* a link."""
+    if named:
+        path = Path(named).expanduser()
+        if os.sep not in named and not path.exists():
+            from shutil import which
+
+            path = Path(which(named) or named)
+        path = path if path.is_absolute() else workspace.root / path
+        if not _runs(path):
+            raise InterpreterError(f"The interpreter {named} is not an executable file. Pass --python with its path.")
+        return Interpreter(path=str(path), why="named by the caller")
+    for folder in (".venv", "venv"):
+        if found := _python_of(workspace.root / folder):
+            return Interpreter(path=str(found), why=f"the workspace has {folder}")
+    active = os.environ.get("VIRTUAL_ENV")
+    if active and (found := _python_of(Path(active))):
+        return Interpreter(path=str(found), why="the active virtual environment (VIRTUAL_ENV)")
+    return Interpreter(
+        path=sys.executable, why="the server's own: the workspace has no .venv and no virtual environment is active"
+    )
+
+
+def _python_of(environment: Path) -> Path | None:
+    for relative in ("bin/python", "Scripts/python.exe"):
+        if _runs(environment / relative):
+            return environment / relative
+    return None
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
