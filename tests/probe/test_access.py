@@ -1,7 +1,6 @@
 """What kernels do to their arguments, against a table written by hand.
 
-R read, W written, A accumulated, L loaded, S stored, E elementwise; `?` not certain. Lower-case letters are
-absent flags' places kept out: the strings list only what is set, in this order.
+R read, W written, A accumulated, L loaded, S stored, E elementwise, in this order; `?` not certain.
 """
 
 import pytest

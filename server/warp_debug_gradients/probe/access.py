@@ -283,7 +283,9 @@ class _Frame:
                 self.reader.alias(self.path(target.id), places or {(_VALUE, 0)})
         elif isinstance(target, ast.Attribute):
             self.store(target, "store")
-            for path, _ in {owner for owner in self.place(target.value) if not self.is_element(owner)}:  # a struct's field: the copy in this thread points elsewhere now
+            for path, _ in {
+                owner for owner in self.place(target.value) if not self.is_element(owner)
+            }:  # a struct's field: the copy in this thread points elsewhere now
                 self.reader.alias(f"{path}.{target.attr}", places or {(_VALUE, 0)})
         elif isinstance(target, ast.Subscript):
             self.store(target, "store")
@@ -417,8 +419,8 @@ class _Frame:
         return self.are_own(given)
 
     def is_component(self, node):
-        owners = self.place(node.value)
-        return bool(owners) and all(self.is_element(owner) for owner in owners)
+        known = [owner for owner in self.place(node.value) if self.reader.type_of(owner[0]) is not None]
+        return bool(known) and all(map(self.is_element, known))
 
     def are_own(self, given):
         own = [{(f"{_TID}{n}", 0)} for n in range(len(given))]
