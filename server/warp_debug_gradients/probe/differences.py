@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, Generator, List, Optional, Sequence, Tuple, Union
 
-from .ladder import Rung, RungError, best_rung, make_rung, predicted_best_step
+from .ladder import VISIBLE_NOISE, Rung, RungError, best_rung, make_rung, predicted_best_step
 
 Reply = Union[float, Tuple[float, float]]
 Steps = Generator[List[float], Sequence[Reply], "Estimate"]
@@ -26,6 +26,8 @@ REORDERING_ULPS = 1024.0
 SCAN_PAIRS = 4
 SCAN_LOW_POWER = 0.56
 SCAN_HIGH_EXPONENT = -1
+# A scan that starts below this fraction of the scale needs no further step to tell noise from kinks.
+FINE_STEP = 2.0**-20
 # Steps beyond the scan that may be tried, as powers of two of the scale (a scale may be off, e.g. at zero).
 WIDEST_EXPONENT = 8
 # An error of this fraction of the slope finds a 1 % fault with room to spare: stop and save evaluations.
@@ -166,7 +168,15 @@ class _Ladder:
 
     def good_enough(self) -> bool:
         best = best_rung(self.rungs, self.floor)
-        return best is not None and best.counts and best.error <= GOOD_ENOUGH * abs(self.rungs[best.index].central)
+        if best is None or not best.counts:
+            return False
+        slope = abs(self.rungs[best.index].central)
+        return best.error <= GOOD_ENOUGH * slope and best.largest_kink <= KINK_FRACTION * slope
+
+    def noise_unproven(self) -> bool:
+        """Whether the answer rests on noise beyond round-off that no much smaller step has confirmed."""
+        best = best_rung(self.rungs, self.floor)
+        return best is not None and best.noise > VISIBLE_NOISE * self.floor
 
     def next_steps(self, unit: float, low: int, count: int) -> List[float]:
         """Up to `count` untried powers of two, nearest to where the least error is expected."""
@@ -179,9 +189,11 @@ class _Ladder:
         if len(self.rungs) < 2:
             smallest = min(self.tried)
             return [step for step in reversed(grid) if step < smallest and step not in self.tried][:count]
-        centre = predicted_best_step(self.rungs, grid, self.floor)[0]
+        probe = unit * 2.0**low
+        probes = [probe] if min(self.tried) > max(probe, FINE_STEP * unit) and self.noise_unproven() else []
+        centre = predicted_best_step(self.rungs, grid, self.floor, unit)[0]
         near = sorted(grid, key=lambda step: (abs(math.log2(step / centre)), -step))
-        return [step for step in near if step not in self.tried][:count]
+        return (probes + [step for step in near if step not in self.tried and step != probe])[:count]
 
     def estimate(self) -> Estimate:
         best = best_rung(self.rungs, self.floor)

@@ -21,6 +21,11 @@ CENTRAL_DIFFERENCE_SPREAD = math.sqrt(2.0)
 # Asymmetry of one-sided slopes is extrapolated to step 0 from a larger rung only up to this many times the
 # step: beyond, the fourth derivative looks like a kink.
 KINK_SPACING = 4.0
+# A smaller rung further away than this, and within noise, says nothing about truncation: two large steps may
+# agree on the slope of a bounded objective that neither resolves.
+NEIGHBOUR_SPACING = 16.0
+# Noise beyond round-off has to show at the smallest step, at least one part in this many.
+VISIBLE_NOISE = 5.0
 
 
 @dataclass(frozen=True)
@@ -45,12 +50,16 @@ class Rung:
 
 @dataclass(frozen=True)
 class RungError:
-    """How far the central slope of a rung may be from the derivative; `kink` is |right - left| at step 0."""
+    """How far the central slope of a rung may be from the derivative.
+
+    kink, largest_kink: the least and the largest |right - left| slope at step 0 that was not ruled out.
+    """
 
     index: int
     error: float
     noise: float
     kink: float
+    largest_kink: float
     counts: bool
 
 
@@ -74,23 +83,48 @@ def noise_below(rungs: Sequence[Rung], index: int, below: int, floor: float) -> 
     """Noise of the objective (one standard deviation, its own units), seen by the rungs under `below`.
 
     If the slope of rung `index` is right, every smaller rung differs from it by noise alone: that is
-    h_j |D_j - D| and the second difference after its curvature, h^2 f'', is taken out.
+    h_j |D_j - D|, and the second difference after what grows like curvature (h^2) or a kink (h) is taken out.
     """
-    reference, worst = rungs[index], floor
-    for rung in rungs[:below]:
-        ratio = rung.step / reference.step
-        slope = rung.step * abs(rung.central - reference.central) * CENTRAL_DIFFERENCE_SPREAD
-        bend = abs(rung.second_difference - reference.second_difference * ratio * ratio) / SECOND_DIFFERENCE_SPREAD
-        worst = max(worst, slope, bend)
-    return worst
+    reference = rungs[index]
+    return max([floor] + [_scatter(rung, reference) for rung in rungs[:below]])
 
 
-def kink_between(near: Rung, far: Rung, noise: float) -> float:
-    """|right slope - left slope| extrapolated to step 0 from two rungs, less what noise explains."""
+def _scatter(rung: Rung, reference: Rung) -> float:
+    """The noise that makes `rung` differ from a right and larger `reference`."""
+    ratio = rung.step / reference.step
+    slope = rung.step * abs(rung.central - reference.central) * CENTRAL_DIFFERENCE_SPREAD
+    curved = abs(rung.second_difference - reference.second_difference * ratio * ratio)
+    kinked = abs(rung.second_difference - reference.second_difference * ratio)
+    return max(slope, min(curved, kinked) / SECOND_DIFFERENCE_SPREAD)
+
+
+def is_noise(rungs: Sequence[Rung], index: int, noise: float, floor: float) -> bool:
+    """Whether what makes smaller rungs differ is noise: it must be there at the smallest step as well.
+
+    Slopes across kinks are bounded, so h |D_h - D| shrinks with h; noise does not.
+    """
+    if noise <= VISIBLE_NOISE * floor or index == 0:
+        return True
+    return noise <= VISIBLE_NOISE * max(floor, _scatter(rungs[0], rungs[index]))
+
+
+def kink_between(near: Rung, far: Rung, noise: float) -> Tuple[float, float]:
+    """|right slope - left slope| extrapolated to step 0 from two rungs, and what noise explains of it."""
     gap = far.step - near.step
     intercept = (near.asymmetry * far.step - far.asymmetry * near.step) / gap
-    doubt = 2.0 * SECOND_DIFFERENCE_SPREAD * noise / near.step * (far.step / gap) * 0.5
-    return max(0.0, abs(intercept) - doubt)
+    doubt = SECOND_DIFFERENCE_SPREAD * noise / near.step * (far.step / gap)
+    return abs(intercept), doubt
+
+
+def _kink(rungs: Sequence[Rung], index: int, noise: float) -> Tuple[float, float]:
+    """Least and largest |right slope - left slope| at step 0 that the rungs around `index` allow."""
+    rung = rungs[index]
+    pairs = [(near, rung) for near in rungs[:index]]
+    pairs += [(rung, far) for far in rungs[index + 1 :] if index == 0 or far.step <= KINK_SPACING * rung.step][:1]
+    seen = [kink_between(near, far, noise) for near, far in pairs]
+    least = max([0.0] + [size - doubt for size, doubt in seen])
+    largest = abs(rung.asymmetry) + SECOND_DIFFERENCE_SPREAD * noise / rung.step
+    return least, max(least, min([largest] + [size + doubt for size, doubt in seen]))
 
 
 def rung_error(rungs: Sequence[Rung], index: int, floor: float) -> RungError:
@@ -99,32 +133,35 @@ def rung_error(rungs: Sequence[Rung], index: int, floor: float) -> RungError:
     It counts if the difference to the next smaller rung fell as h^2 does or is within noise.
     """
     rung = rungs[index]
-    noise = noise_below(rungs, index, index, floor)
     lower = rungs[index - 1] if index > 0 else None
     upper = rungs[index + 1] if index + 1 < len(rungs) else None
-    up = abs(rung.central - upper.central) if upper else None
-    down = abs(rung.central - lower.central) if lower else None
+    noise = noise_below(rungs, index, index, floor)
+    if lower is None and upper is not None:
+        noise = max(floor, _scatter(rung, upper))
 
-    # The first term of the truncation error follows from the next larger rung only where h^2 is verified.
-    truncation, counts, kink = 0.0, False, 0.0
-    if down is not None and lower is not None:
-        without_lower = noise_below(rungs, index, index - 1, floor)
-        in_noise = down <= NOISE_MULTIPLE * without_lower / lower.step
-        falls = False
-        if up is not None and upper is not None:
-            expected = (rung.step**2 - lower.step**2) / (upper.step**2 - rung.step**2)
-            falls = down <= DECAY_SLACK * expected * up
-        counts = in_noise or falls
-        truncation = 0.0 if in_noise else down
-        kink = max(kink, kink_between(lower, rung, noise))
-    if up is not None and upper is not None:
-        if lower is None:
-            counts = up <= NOISE_MULTIPLE * noise / rung.step
-        ratio = (upper.step / rung.step) ** 2 - 1.0
-        truncation = max(truncation, up / min(ratio, NOISE_MULTIPLE) if counts else 2.0 * up)
-        if upper.step <= KINK_SPACING * rung.step:
-            kink = max(kink, kink_between(rung, upper, noise))
-    return RungError(index, noise / rung.step + truncation + 0.5 * kink, noise, kink, counts)
+    above = math.inf
+    if upper is not None:
+        above = abs(rung.central - upper.central)
+    if lower is None:
+        counts = above <= NOISE_MULTIPLE * noise / rung.step
+        truncation = above
+    else:
+        down = abs(rung.central - lower.central)
+        expected = 0.0
+        if upper is not None:
+            expected = (rung.step**2 - lower.step**2) / (upper.step**2 - rung.step**2) * above
+        falls = down <= DECAY_SLACK * expected
+        in_noise = down <= NOISE_MULTIPLE * noise_below(rungs, index, index - 1, floor) / lower.step
+        counts = (falls or in_noise) and is_noise(rungs, index, noise, floor)
+        # Whatever bends the slope by `down` between two steps bends it by less below the smaller one.
+        below = (down + noise / lower.step) / (1.0 - lower.step / rung.step)
+        # Where h^2 is verified the error is above / ((h_u/h)^2 - 1); never less than a third is claimed.
+        if counts and upper is not None:
+            above /= min((upper.step / rung.step) ** 2 - 1.0, NOISE_MULTIPLE)
+        near = rung.step <= NEIGHBOUR_SPACING * lower.step
+        truncation = min(max(above, 0.0 if in_noise else down), below) if near else below
+    least, largest = _kink(rungs, index, noise)
+    return RungError(index, noise / rung.step + truncation + 0.5 * least, noise, least, largest, counts)
 
 
 def best_rung(rungs: Sequence[Rung], floor: float) -> Optional[RungError]:
@@ -136,13 +173,15 @@ def best_rung(rungs: Sequence[Rung], floor: float) -> Optional[RungError]:
     return min(counted or errors, key=lambda error: error.error)
 
 
-def predicted_best_step(rungs: Sequence[Rung], candidates: Sequence[float], floor: float) -> List[float]:
+def predicted_best_step(rungs: Sequence[Rung], candidates: Sequence[float], floor: float, unit: float) -> List[float]:
     """`candidates` (steps, t) by rising predicted error e/h + M3 h^2/6, whose least is near (3e/M3)^(1/3).
 
     The truncation part is read off the measured rungs: how far a rung is from every smaller one beyond
-    their noise; between rungs it falls with h^2 from the larger one, above the largest it grows so.
+    their noise; between rungs it falls with h^2 from the larger one, above the largest it grows so. Where
+    nothing is seen yet, M3 is that of an objective that bends over `unit`: slope / unit^2.
     """
     noise = noise_below(rungs, 1, 1, floor) if len(rungs) > 1 else floor
+    slope = max([0.0] + [abs(rung.central) - 2.0 * noise / rung.step for rung in rungs])
     excess = []
     for index, rung in enumerate(rungs):
         gaps = [abs(rung.central - low.central) - 2.0 * noise / low.step for low in rungs[:index]]
@@ -152,6 +191,7 @@ def predicted_best_step(rungs: Sequence[Rung], candidates: Sequence[float], floo
         low = max([e for e, rung in zip(excess, rungs) if rung.step <= step], default=0.0)
         above = [(e, rung.step) for e, rung in zip(excess, rungs) if rung.step >= step]
         e, reference = min(above, key=lambda pair: pair[1]) if above else (excess[-1], rungs[-1].step)
-        return noise / step + max(low, e * (step / reference) ** 2)
+        seen = max(low, e * (step / reference) ** 2)
+        return noise / step + max(seen, slope * (step / unit) ** 2 / 6.0 if step > rungs[-1].step else 0.0)
 
     return sorted(candidates, key=predicted)
