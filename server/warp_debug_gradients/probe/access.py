@@ -176,7 +176,8 @@ class _Reader:
             found.add(place)
             if place[1] == 0:
                 queue += self.aliases.get(place[0], ())
-        return found
+        # A local that is known to stand for something else adds nothing; left in, recursion would never settle.
+        return {(each, dims) for each, dims in found if each[0] != "%" or each not in self.aliases}
 
     def note(self, places, what, elementwise=False):
         for path, _ in places:
@@ -471,8 +472,10 @@ class _Frame:
                 for places in [*values.values(), *keyed.values()]:
                     self.reader.note_all(places, "unknown")
                 continue
-            names = [arg.arg for arg in adj.tree.body[0].args.args]
-            if len(names) < len(node.args):
+            signature = adj.tree.body[0].args
+            names = [arg.arg for arg in signature.args]
+            given = len(node.args) + len(node.keywords)
+            if not len(names) - len(signature.defaults) <= given <= len(names):
                 continue  # another overload
             references = {arg.label for arg in adj.args if _is_reference(arg.type)}
             bound = dict.fromkeys(names, frozenset({(_VALUE, 0)}))
