@@ -369,3 +369,237 @@ program(
     symptom="the gradient of most pegs is off, the more the earlier they stand in the loop",
     repair="sum logarithms, or make count a compile-time constant",
 )
+program(
+    "pollen",
+    cause="stale_gradient",
+    iteration=1,
+    parameter="strength",
+    lines=["wp.copy(today, strength)", "strength.grad.zero_()"],
+    inserts=[
+        ("before", "air = wp.zeros(", "begin_(strength=strength)"),
+        ("after", "ds = strength.grad", "got_(strength=ds)"),
+    ],
+    symptom="first day right, later ones too large, though the gradient is zeroed in every iteration",
+    repair="zero the gradient before the forward pass: wp.copy also copies the gradient, so the old one of strength reaches today.grad",
+)
+program(
+    "dune",
+    cause="where_overflow",
+    parameter="wind",
+    lines=["creeping = wp.exp(", "q[s] = wp.where("],
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(wind=wind)"),
+        ("after", "gradient = wind.grad", "got_(wind=gradient)"),
+    ],
+    symptom="NaN gradient at the windiest station in the first iteration, loss finite",
+    repair="clamp the exponent of the branch that is not selected, or if/else",
+)
+program(
+    "sail",
+    cause="custom_gradient",
+    parameter="regatta.trim",
+    lines=["wp.adjoint[a] +="],
+    inserts=[
+        ("before", "tape = wp.Tape()", "begin_(trim=regatta.trim)"),
+        ("after", "change = regatta.trim.grad", "got_(trim=change)"),
+    ],
+    symptom="trims drift past the best lift",
+    repair="the quotient rule: 5/q - 80 a^2/q^2",
+)
+
+# ---------------------------------------------------------------- what is on the tape and what is not
+
+program(
+    "wells",
+    cause="overwrite",
+    parameter="logT",
+    lines=["check = float(aquifer.run("],
+    inserts=[
+        ("before", "tape = wp.Tape()", "begin_(logT=logT)"),
+        ("after", "train = float(", "loss_(train)"),
+        ("after", "g = logT.grad", "got_(logT=g)"),
+    ],
+    objective="train",
+    symptom="the fitted misfit rises after a while; without the line that prints the held-back misfit it falls",
+    repair="backward before the check run, or own arrays for it",
+    teaches="the overwrite happens outside the tape, after it closed",
+    note="when backward is called, the loss array holds the value of the check run: take the objective when the tape closes",
+)
+program(
+    "brine",
+    cause="unrecorded_operation",
+    parameter="rate",
+    lines=["wp.utils.array_sum("],
+    inserts=[
+        ("before", "total = wp.zeros(1", "begin_(rate=rate)"),
+        ("after", "step = rate.grad", "got_(rate=step)"),
+    ],
+    symptom="all rates go to zero although the demand is not met",
+    repair="sum with an atomic_add kernel",
+)
+program(
+    "orchard",
+    cause="host_round_trip",
+    parameter="handle",
+    lines=["pumped = wp.array(smooth("],
+    inserts=[
+        ("before", "flow = wp.zeros(", "begin_(handle=handle)"),
+        ("before", "handle.assign(", "got_(handle=handle.grad)"),
+    ],
+    symptom="only the small cost of turning the handles is minimised",
+    repair="smooth in a kernel",
+)
+program(
+    "campfire",
+    cause="stale_gradient",
+    iteration=1,
+    parameter=["angle", "heat"],
+    lines=["tape.zero()"],
+    inserts=[
+        ("before", "warmth = wp.zeros(", "begin_(angle=angle, heat=heat)"),
+        ("before", "optimizer.step(", "got_(angle=angle.grad, heat=heat.grad)"),
+    ],
+    symptom="improves at first, then oscillates with growing swings",
+    repair="tape.zero() after the step; a fresh tape that has not run backward yet has nothing to zero",
+)
+
+# ---------------------------------------------------------------- correct ones
+
+program(
+    "marbles",
+    cause="gradients_correct",
+    verdict="not_disagree",
+    parameter="throw",
+    steps=[0.001, 0.0003],
+    inserts=[
+        ("before", "roll = [Marbles(begin", "begin_(throw=throw)"),
+        ("before", "throw.assign(", "got_(throw=throw.grad)"),
+    ],
+    symptom="none: contacts switch on and off, large difference steps cross them",
+    repair="none",
+)
+program(
+    "rope_bridge",
+    cause="gradients_correct",
+    parameter="pre",
+    inserts=[
+        ("before", "ys = [wp.zeros(", "begin_(pre=pre)"),
+        ("before", "optimizer.step(", "got_(pre=pre.grad)"),
+    ],
+    symptom="none: a custom gradient that is right",
+    repair="none",
+)
+program(
+    "estuary",
+    cause="gradients_correct",
+    parameter="release",
+    inserts=[
+        ("before", "sse.zero_()", "begin_(release=release)"),
+        ("before", "salt = release.numpy()", "got_(release=release.grad)"),
+    ],
+    symptom="none: two work arrays are swapped in every step, but the step is linear in them",
+    repair="none",
+    teaches="an overwrite that does no harm",
+)
+program(
+    "sensor_drift",
+    cause="gradients_correct",
+    parameter="par",
+    inserts=[
+        ("before", "pick = np.random.choice(", "begin_(par=par)"),
+        ("after", "tape.backward(", "got_(par=par.grad)"),
+    ],
+    symptom="none: unseeded np.random in every iteration",
+    repair="none",
+    note="the readings are drawn anew in every run: the numbers here are of one run; the loss printed is per reading",
+)
+program(
+    "photons",
+    cause="gradients_correct",
+    parameter="self.density",
+    inserts=[
+        ("before", "self.shots += 1", "begin_(density=self.density)"),
+        ("before", "new = self.density.numpy()", "got_(density=self.density.grad)"),
+    ],
+    symptom="none: new random numbers on the device in every step, the parameter is a new array each time",
+    repair="none",
+)
+program(
+    "reactor64",
+    cause="gradients_correct",
+    parameter="lnk",
+    inserts=[
+        ("before", "chi2 = wp.zeros(1", "begin_(lnk=lnk)"),
+        ("after", "g = lnk.grad", "got_(lnk=g)"),
+    ],
+    symptom="none: float64, reads a file, writes a checkpoint in every iteration",
+    repair="none",
+)
+program(
+    "attitude",
+    cause="gradients_correct",
+    parameter=["q", "lens"],
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(q=q, lens=lens)"),
+        ("after", "tape.backward(", "got_(q=q.grad, lens=lens.grad)"),
+    ],
+    symptom="none: a quaternion and a matrix as parameters",
+    repair="none",
+)
+program(
+    "mosaic",
+    cause="gradients_correct",
+    parameter="patch",
+    inserts=[
+        ("before", "tape = wp.Tape()", "begin_(patch=patch)"),
+        ("before", "patch.assign(", "got_(patch=patch.grad)"),
+    ],
+    symptom="none: the parameter is a slice of the array on the tape; the forward pass also runs outside the tape",
+    repair="none",
+)
+program(
+    "tram",
+    cause="gradients_correct",
+    parameter="throttle",
+    inserts=[
+        ("before", "s = wp.zeros(", "begin_(throttle=throttle)"),
+        ("before", "total = wp.zeros(1", "got_(throttle=throttle.grad)"),
+    ],
+    symptom="none: the gradient is clipped in place before the update kernel",
+    repair="none",
+    note="autodiff here is the gradient before clipping; what the update kernel takes is this scaled to norm 1",
+)
+program(
+    "pipes",
+    cause="gradients_correct",
+    parameter="length",
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(length=length)"),
+        ("after", "tape.backward(", "got_(length=length.grad)"),
+    ],
+    symptom="none: a dynamic loop that only adds, *= on local scalars, torch not installed",
+    repair="none",
+)
+program(
+    "shooting",
+    cause="gradients_correct",
+    parameter="rate",
+    inserts=[
+        ("before", "sse = 0.0", "begin_(rate=rate)"),
+        ("before", "rate.assign(", "got_(rate=rate.grad)"),
+    ],
+    symptom="none: a tape per year, but each year starts from data, so nothing is cut",
+    repair="none",
+    teaches="windows that are not a truncation",
+)
+program(
+    "accretion",
+    cause="gradients_correct",
+    parameter="drive",
+    inserts=[
+        ("before", "x = wp.zeros(BEADS", "begin_(drive=drive)"),
+        ("before", "drive.assign(", "got_(drive=drive.grad)"),
+    ],
+    symptom="none: state advanced in place with +=, linear",
+    repair="none",
+)

@@ -17,7 +17,7 @@ def wobble(offset: wp.array(dtype=float), felt: wp.array(dtype=float)):
 
 
 offset = wp.array([0.2, -0.1, 0.3, 0.0], dtype=float, requires_grad=True)
-felt = wp.zeros(RIDERS, dtype=float, requires_grad=True)
+felt = wp.zeros(RIDERS, dtype=float)
 everyone = wp.ones(RIDERS, dtype=float)
 
 for turn in range(8):
