@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, Generator, List, Optional, Sequence, Tuple, Union
 
-from .ladder import VISIBLE_NOISE, Rung, RungError, best_rung, make_rung, predicted_best_step
+from .ladder import PLAUSIBLE_NOISE, Rung, RungError, best_rung, make_rung, predicted_best_step
 
 Reply = Union[float, Tuple[float, float]]
 Steps = Generator[List[float], Sequence[Reply], "Estimate"]
@@ -21,6 +21,8 @@ Steps = Generator[List[float], Sequence[Reply], "Estimate"]
 # Repeats that spread by at most this many ulps are reordered sums (atomics), counted as noise; beyond, the
 # objective depends on something other than the parameter.
 REORDERING_ULPS = 1024.0
+# One rounding of the objective itself: half a spacing of its dtype.
+ROUNDING = 0.5
 # The scan: four pairs from eps^0.56 to 1/2 of the parameter's scale. Smaller steps drown in round-off of the
 # parameter itself, and the best step of a well scaled objective, eps^(1/3), lies inside.
 SCAN_PAIRS = 4
@@ -32,10 +34,12 @@ FINE_STEP = 2.0**-20
 WIDEST_EXPONENT = 8
 # An error of this fraction of the slope finds a 1 % fault with room to spare: stop and save evaluations.
 GOOD_ENOUGH = 2e-4
-# Changes of the objective of up to this many ulps at every step are too coarse to be a slope.
-QUANTISED_ULPS = 16.0
+# Changes of the objective of up to this many half ulps at every step are too coarse to be a slope.
+QUANTISED_ULPS = 32.0
 # One-sided slopes that differ by this fraction of the larger are a kink worth a name.
 KINK_FRACTION = 0.01
+# ... and by this many times what noise does to a one-sided slope (three times its spread, sqrt(6)).
+KINK_NOISE = 7.5
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ def _before_stepping(
     if spread > REORDERING_ULPS * objective_eps * size:
         message = f"the same parameters gave {min(values):.9g} and {max(values):.9g}"
         return Estimate(nan, math.inf, spread, nan, "not_reproducible", 0, message=message), spread
-    return None, max(objective_eps * size, spread)
+    return None, max(ROUNDING * objective_eps * size, spread)
 
 
 class _Ladder:
@@ -176,7 +180,7 @@ class _Ladder:
     def noise_unproven(self) -> bool:
         """Whether the answer rests on noise beyond round-off that no much smaller step has confirmed."""
         best = best_rung(self.rungs, self.floor)
-        return best is not None and best.noise > VISIBLE_NOISE * self.floor
+        return best is not None and best.noise > PLAUSIBLE_NOISE * self.floor
 
     def next_steps(self, unit: float, low: int, count: int) -> List[float]:
         """Up to `count` untried powers of two, nearest to where the least error is expected."""
@@ -212,14 +216,14 @@ class _Ladder:
             return self._as_estimate(0.0, self.floor / step, self.floor, step, "settled", message)
         status, message = self._status(best)
         sides = (rung.backward, rung.forward) if status == "kink" else (None, None)
-        return self._as_estimate(rung.central, best.error, best.noise, rung.step, status, message, *sides)
+        return self._as_estimate(best.value, best.error, best.noise, rung.step, status, message, *sides)
 
     def _status(self, best: RungError) -> Tuple[str, str]:
         rung = self.rungs[best.index]
         flat = [each for each in self.rungs if self.change(each) == 0.0]
         moving = [each for each in self.rungs if self.change(each) > 0.0]
         if max(self.change(each) for each in self.rungs) <= QUANTISED_ULPS * self.floor:
-            return "quantised", f"no step changes the objective by more than {QUANTISED_ULPS:.0f} of its ulps"
+            return "quantised", f"no step changes the objective by more than {0.5 * QUANTISED_ULPS:.0f} of its ulps"
         first = moving[0]
         # A slope would have shown on the largest flat rung, were the objective linear up to the first change.
         if len(flat) >= 2 and flat[-1].step < first.step:
@@ -227,11 +231,11 @@ class _Ladder:
             if expected > QUANTISED_ULPS * self.floor or self.change(first) > 64.0 * self.floor:
                 return "staircase", f"no change up to step {flat[-1].step:.3g}, a change at {first.step:.3g}"
         if best.kink > KINK_FRACTION * max(abs(rung.forward), abs(rung.backward)):
-            if 0.5 * best.kink > 0.5 * best.error:
+            if best.kink > best.error and best.kink > KINK_NOISE * best.noise / rung.step:
                 return "kink", f"slope {rung.backward:.6g} on the left, {rung.forward:.6g} on the right"
         if not best.counts:
             return "unsettled", "the slope keeps changing with the step"
-        return "settled", f"slope {rung.central:.6g} +- {best.error:.2g} at step {rung.step:.3g}"
+        return "settled", f"slope {best.value:.6g} +- {best.error:.2g} at step {rung.step:.3g}"
 
     def _as_estimate(
         self,

@@ -1,7 +1,32 @@
 """An exception of the user's program -> the `error` object of trace.json."""
 
+import linecache
 import os
+import re
+import sys
 import types
+
+MAX_FRAMES = 40
+
+# 'Error while parsing function "k" at FILE:LINE:\n    source\n;', once for the kernel and once for each function.
+_CODEGEN_PLACE = re.compile(r'Error while parsing function "([^"]+)" at (.+?):(\d+):\n.*?\n?;', re.DOTALL)
+_KERNEL_NAME = re.compile(r"(?:kernel|annotations on function|annotations for function) '?([A-Za-z_]\w*)'?(?=[,'. ]|$)")
+_REMOVED = re.compile(
+    r"module 'warp' has no attribute '(sim|fem|optim)'|cannot import name '(sim|fem|optim)' from 'warp'"
+)
+
+# Import name -> name on PyPI, where they differ.
+_PACKAGES = {
+    "cv2": "opencv-python",
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+    "pxr": "usd-core",
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+    "jax": "jax",
+    "igl": "libigl",
+    "mpl_toolkits": "matplotlib",
+}
 
 PROBE_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
@@ -45,3 +70,239 @@ def trim_traceback(traceback):
         if not hide:
             kept = types.TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return kept
+
+
+# -- the error object -------------------------------------------------------------------------------------
+
+
+def describe_failure(error, *, workspace, script=None, cwd=None):
+    """The `error` object of trace.json (docs/architecture.md) for what ended the user's program."""
+    error = getattr(error, "exception", error)  # an Outcome will do
+    place = _Place(workspace, script)
+    frames = [_frame(entry) for entry in _entries(error.__traceback__) if not is_probe_file(_filename(entry))]
+    own = place.deepest(frames)
+    kernel, compiler_message, message = None, None, _message(error)
+    generated = _CODEGEN_PLACE.findall(message)
+    if generated:  # Warp's code generator: the lines are those of the kernel and of the functions it calls
+        kernel, compiler_message = generated[0][0], message
+        message = _CODEGEN_PLACE.sub("", message).strip()
+        inside = [each for each in generated if place.owns(each[1])] or generated
+        own = {"file": inside[-1][1], "line": int(inside[-1][2]), "function": inside[-1][0]}
+    elif isinstance(error, SyntaxError) and error.filename:
+        own = {"file": error.filename, "line": error.lineno or 1, "function": None}
+        message = error.msg or message
+    elif re.search("build failed|compil|nvrtc", message, re.IGNORECASE):
+        compiler_message = message
+    kernel = kernel or _launched_kernel(error, message)
+    missing = _missing_module(error, message)
+    return {
+        "type": type(error).__name__,
+        "message": message,
+        "file": own and own["file"],
+        "line": own and own["line"],
+        "function": own and own["function"],
+        "source": linecache.getline(own["file"], own["line"]).strip() if own else "",
+        "traceback": frames if len(frames) <= MAX_FRAMES else [*frames[: MAX_FRAMES // 2], *frames[-MAX_FRAMES // 2 :]],
+        "kernel": kernel,
+        "compiler_message": compiler_message,
+        "missing_module": missing,
+        "advice": _advice(error, message, missing, kernel, workspace, script, cwd or os.getcwd()),
+    }
+
+
+class _Place:
+    """Which files are the user's: those of the workspace, without the packages installed in it, and the script."""
+
+    def __init__(self, workspace, script):
+        self.workspace = os.path.join(os.path.realpath(workspace), "")
+        self.script = os.path.realpath(script) if script else None
+
+    def owns(self, filename):
+        filename = os.path.realpath(filename)
+        if filename == self.script:
+            return True
+        installed = {"site-packages", "dist-packages"} & set(filename.split(os.sep))
+        return filename.startswith(self.workspace) and not installed
+
+    def deepest(self, frames):
+        return next((frame for frame in reversed(frames) if self.owns(frame["file"])), None)
+
+
+def _entries(traceback):
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _filename(entry):
+    return entry.tb_frame.f_code.co_filename
+
+
+def _frame(entry):
+    return {"file": _filename(entry), "line": entry.tb_lineno, "function": entry.tb_frame.f_code.co_name}
+
+
+def _message(error):
+    if isinstance(error, SystemExit):
+        return f"the program ended itself with sys.exit({error.code!r})"
+    # KeyError shows its argument's repr; Warp's code generator raises subclasses of it with whole sentences.
+    lone_text = isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str)
+    text = error.args[0] if lone_text and " " in error.args[0] else str(error)
+    return "\n".join([text, *map(str, getattr(error, "__notes__", None) or ())])
+
+
+def _launched_kernel(error, message):
+    """The kernel's name, from the message or from Warp's own frames (`launch` holds it in `kernel`)."""
+    named = _KERNEL_NAME.search(message)
+    if named:
+        return named.group(1)
+    found = None
+    for entry in _entries(error.__traceback__):
+        if f"{os.sep}warp{os.sep}" in _filename(entry):
+            kernel = entry.tb_frame.f_locals.get("kernel")
+            found = getattr(kernel, "key", None) or found
+    return found if isinstance(found, str) else None
+
+
+def _missing_module(error, message):
+    if isinstance(error, ModuleNotFoundError):
+        return error.name
+    if isinstance(error, ImportError) and error.name == "warp" or isinstance(error, AttributeError):
+        removed = _REMOVED.search(message)
+        if removed:
+            return "warp." + (removed.group(1) or removed.group(2))
+    return None
+
+
+# -- advice ---------------------------------------------------------------------------------------------------
+
+
+def _advice(error, message, missing, kernel, workspace, script, cwd):
+    """One or two plain sentences: what to install or change. Empty where nothing useful is known."""
+    if missing:
+        return _missing_advice(missing, workspace, script)
+    if isinstance(error, SyntaxError):
+        version = ".".join(map(str, sys.version_info[:2]))
+        return f"Correct the syntax of this line; the interpreter is Python {version} ({sys.executable})."
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return _file_advice(error.filename, script, cwd)
+    if isinstance(error, SystemExit):
+        return _exit_advice(error)
+    if isinstance(error, EOFError):
+        return "The program waits for input, and there is none here: give it its values as arguments."
+    if isinstance(error, ImportError) and "attempted relative import" in message:
+        return "This file belongs to a package: run it as a module (python -m package.module), not as a script."
+    if isinstance(error, AttributeError) and message.startswith("module 'warp' has no attribute"):
+        file = getattr(sys.modules.get("warp"), "__file__", None) or ""
+        if "site-packages" not in file and os.path.join(os.path.realpath(workspace), "") in os.path.realpath(file):
+            return f"{file} hides the Warp package: rename it."
+        return f"The installed Warp has no such name: compare its version with the one that the program needs ({file})."
+    for pattern, advice in _ADVICE:
+        if re.search(pattern, message):
+            return advice.format(kernel=kernel or "the kernel")
+    return ""
+
+
+def _missing_advice(name, workspace, script):
+    top = name.partition(".")[0]
+    pip = f"{sys.executable} -m pip install"
+    if name == "warp.sim" or name.startswith("warp.sim."):
+        return (
+            "warp.sim was removed from Warp in 1.10: port the program to its successor Newton "
+            f'({pip} newton), or run it with an older Warp ({pip} "warp-lang<1.10").'
+        )
+    if top == "warp" and name != "warp":
+        version = getattr(sys.modules.get("warp"), "__version__", "installed here")
+        return f"Warp {version} has no {name}: install the version of Warp that the program was written for."
+    if top == "warp":
+        return f"Warp is not installed in this interpreter: {pip} warp-lang, or choose the interpreter that has it."
+    local = _find_module(top, workspace)
+    if local:
+        wanted = f" (its first folder on the search path is {sys.path[0]})" if sys.path else ""
+        return (
+            f"{local} exists but its folder is not on the program's search path{wanted}: "
+            "run the program from the right folder or as a module, or set PYTHONPATH."
+        )
+    package = _PACKAGES.get(top, top.replace("_", "-"))
+    return f"Install it into the interpreter that runs the program: {pip} {package}."
+
+
+def _find_module(name, workspace, limit=2_000):
+    """A file of the workspace that would be this module."""
+    for count, (folder, folders, files) in enumerate(os.walk(workspace)):
+        folders[:] = [f for f in folders if not f.startswith(".") and f not in ("site-packages", "node_modules")]
+        if name + ".py" in files:
+            return os.path.join(folder, name + ".py")
+        if name in folders and os.path.isfile(os.path.join(folder, name, "__init__.py")):
+            return os.path.join(folder, name)
+        if count > limit:
+            break
+    return None
+
+
+def _file_advice(filename, script, cwd):
+    filename = os.fsdecode(filename) if isinstance(filename, (str, bytes, os.PathLike)) else str(filename)
+    if os.path.isabs(filename):
+        return f"There is no {filename}."
+    beside = os.path.join(os.path.dirname(script), filename) if script else None
+    if beside and os.path.exists(beside):
+        return f"{filename} was looked for in {cwd} but lies beside the script: use {os.path.dirname(script)} as cwd."
+    return f"{filename} is relative to the working folder {cwd}: run the program from the folder that holds the file."
+
+
+def _exit_advice(error):
+    files = [_filename(entry) for entry in _entries(error.__traceback__)]
+    if any(os.path.basename(file) == "argparse.py" for file in files):
+        return "The program refused its arguments (its message is in the output): correct the arguments of the job."
+    return "The program ended itself before it was done: its output says why."
+
+
+# What Warp says -> what to change. The first match counts.
+_ADVICE = [
+    (
+        r"Invalid device identifier: cuda|\"cuda\" device requested|[Nn]o CUDA device|Invalid CUDA device",
+        "The program asks for a CUDA device and this machine has none that Warp can use: "
+        "run it on the CPU (device cpu, or wp.set_device('cpu')), or on a machine with an NVIDIA GPU and driver.",
+    ),
+    (
+        r"Referencing undefined symbol",
+        "{kernel} uses a name that is not defined when it is compiled: define it at module level, as a constant "
+        "or a @wp.func, before the first launch.",
+    ),
+    (
+        r"Could not find function",
+        "{kernel} calls a function that Warp does not know: correct the name, or decorate it with @wp.func.",
+    ),
+    (
+        r"not supported in kernels",
+        "Kernels support a subset of Python: write this statement with plain loops and assignments.",
+    ),
+    (
+        r"Input types must be the same|Couldn't find function overload|different types",
+        "Kernels do not mix types: convert one side, for example float(i), or write 1.0 instead of 1.",
+    ),
+    (
+        r"mutating a constant .* inside a dynamic loop",
+        "Declare the variable as dynamic before the loop, for example s = float(0.0).",
+    ),
+    (
+        r"Incomplete argument annotations",
+        "Give every argument of {kernel} a type, for example x: wp.array(dtype=float).",
+    ),
+    (
+        r"passed \d+ arguments but kernel requires",
+        "inputs and outputs of this launch together must list the arguments of {kernel}, one each, in their order.",
+    ),
+    (
+        r"Error launching kernel",
+        "Correct this argument of the launch of {kernel}: its type must be the one in the kernel's signature.",
+    ),
+    (
+        r"build failed|[Ff]ailed to build|nvrtc",
+        "The generated code did not compile: the compiler's message is in the program's output.",
+    ),
+    (
+        r"scalar loss functions",
+        "backward() needs a loss of one element: reduce it to an array of shape (1,), or pass seeds with grads=.",
+    ),
+]

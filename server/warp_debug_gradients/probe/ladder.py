@@ -24,8 +24,14 @@ KINK_SPACING = 4.0
 # A smaller rung further away than this, and within noise, says nothing about truncation: two large steps may
 # agree on the slope of a bounded objective that neither resolves.
 NEIGHBOUR_SPACING = 16.0
-# Noise beyond round-off has to show at the smallest step, at least one part in this many.
-VISIBLE_NOISE = 5.0
+# The largest of six or more samples (two a rung) is about 1.9 standard deviations; 1.3 are kept.
+MANY_RUNGS, MANY_RUNGS_FACTOR = 3, 0.7
+# Richardson's combination of two rungs carries 4/3 e/h + 1/3 e/2h of noise.
+EXTRAPOLATED_NOISE = 1.5
+# Up to this many times the least noise passes for the round-off of a sum. More has to show at the smallest
+# step, at least one part in VISIBLE_NOISE of it.
+PLAUSIBLE_NOISE = 16.0
+VISIBLE_NOISE = 3.0
 
 
 @dataclass(frozen=True)
@@ -50,12 +56,13 @@ class Rung:
 
 @dataclass(frozen=True)
 class RungError:
-    """How far the central slope of a rung may be from the derivative.
+    """The derivative by one rung (its central slope, or extrapolated from it) and how far off that may be.
 
     kink, largest_kink: the least and the largest |right - left| slope at step 0 that was not ruled out.
     """
 
     index: int
+    value: float
     error: float
     noise: float
     kink: float
@@ -86,7 +93,8 @@ def noise_below(rungs: Sequence[Rung], index: int, below: int, floor: float) -> 
     h_j |D_j - D|, and the second difference after what grows like curvature (h^2) or a kink (h) is taken out.
     """
     reference = rungs[index]
-    return max([floor] + [_scatter(rung, reference) for rung in rungs[:below]])
+    seen = max([0.0] + [_scatter(rung, reference) for rung in rungs[:below]])
+    return max(floor, seen * (MANY_RUNGS_FACTOR if below >= MANY_RUNGS else 1.0))
 
 
 def _scatter(rung: Rung, reference: Rung) -> float:
@@ -98,14 +106,15 @@ def _scatter(rung: Rung, reference: Rung) -> float:
     return max(slope, min(curved, kinked) / SECOND_DIFFERENCE_SPREAD)
 
 
-def is_noise(rungs: Sequence[Rung], index: int, noise: float, floor: float) -> bool:
-    """Whether what makes smaller rungs differ is noise: it must be there at the smallest step as well.
+def _unproven(rungs: Sequence[Rung], index: int, floor: float) -> float:
+    """How far smaller rungs are from rung `index` beyond noise that shows at the smallest step as well.
 
-    Slopes across kinks are bounded, so h |D_h - D| shrinks with h; noise does not.
+    Slopes across kinks are bounded, so h |D_h - D| shrinks with h; noise does not. What the smallest step
+    does not show may be a kink, and the smaller rung may be the right one.
     """
-    if noise <= VISIBLE_NOISE * floor or index == 0:
-        return True
-    return noise <= VISIBLE_NOISE * max(floor, _scatter(rungs[0], rungs[index]))
+    rung = rungs[index]
+    shown = max(PLAUSIBLE_NOISE * floor, VISIBLE_NOISE * _scatter(rungs[0], rung))
+    return max([0.0] + [abs(low.central - rung.central) - shown / low.step for low in rungs[:index]])
 
 
 def kink_between(near: Rung, far: Rung, noise: float) -> Tuple[float, float]:
@@ -135,11 +144,12 @@ def rung_error(rungs: Sequence[Rung], index: int, floor: float) -> RungError:
     rung = rungs[index]
     lower = rungs[index - 1] if index > 0 else None
     upper = rungs[index + 1] if index + 1 < len(rungs) else None
-    noise = noise_below(rungs, index, index, floor)
+    # Between the two nearest rungs truncation tells more than noise does: leave it out where others can say.
+    noise = noise_below(rungs, index, index - 1 if index >= 3 else index, floor)
     if lower is None and upper is not None:
         noise = max(floor, _scatter(rung, upper))
 
-    above = math.inf
+    above, near = math.inf, False
     if upper is not None:
         above = abs(rung.central - upper.central)
     if lower is None:
@@ -152,7 +162,7 @@ def rung_error(rungs: Sequence[Rung], index: int, floor: float) -> RungError:
             expected = (rung.step**2 - lower.step**2) / (upper.step**2 - rung.step**2) * above
         falls = down <= DECAY_SLACK * expected
         in_noise = down <= NOISE_MULTIPLE * noise_below(rungs, index, index - 1, floor) / lower.step
-        counts = (falls or in_noise) and is_noise(rungs, index, noise, floor)
+        counts = falls or in_noise
         # Whatever bends the slope by `down` between two steps bends it by less below the smaller one.
         below = (down + noise / lower.step) / (1.0 - lower.step / rung.step)
         # Where h^2 is verified the error is above / ((h_u/h)^2 - 1); never less than a third is claimed.
@@ -160,8 +170,31 @@ def rung_error(rungs: Sequence[Rung], index: int, floor: float) -> RungError:
             above /= min((upper.step / rung.step) ** 2 - 1.0, NOISE_MULTIPLE)
         near = rung.step <= NEIGHBOUR_SPACING * lower.step
         truncation = min(max(above, 0.0 if in_noise else down), below) if near else below
+    value, spread = rung.central, noise / rung.step
+    if counts and lower is not None and near:
+        extrapolated = _extrapolated(rungs, index)
+        if extrapolated is not None and extrapolated[1] + EXTRAPOLATED_NOISE * spread < truncation + spread:
+            value, truncation = extrapolated
+            spread *= EXTRAPOLATED_NOISE
+    if lower is not None:
+        truncation = max(truncation, _unproven(rungs, index, floor))
     least, largest = _kink(rungs, index, noise)
-    return RungError(index, noise / rung.step + truncation + 0.5 * least, noise, least, largest, counts)
+    return RungError(index, value, spread + truncation + 0.5 * least, noise, least, largest, counts)
+
+
+def _extrapolated(rungs: Sequence[Rung], index: int) -> Optional[Tuple[float, float]]:
+    """Richardson's slope D + (D - D_u) / ((h_u/h)^2 - 1) and its change from the next larger rung on.
+
+    Where the error falls with h instead of h^2 that change is still the error that is left.
+    """
+    chain = rungs[index : index + 3]
+    if len(chain) < 3 or any(far.step > KINK_SPACING * near.step for near, far in zip(chain, chain[1:])):
+        return None
+    here, there = (
+        near.central + (near.central - far.central) / ((far.step / near.step) ** 2 - 1.0)
+        for near, far in zip(chain, chain[1:])
+    )
+    return here, abs(here - there)
 
 
 def best_rung(rungs: Sequence[Rung], floor: float) -> Optional[RungError]:

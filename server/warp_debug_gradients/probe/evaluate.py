@@ -1,0 +1,337 @@
+"""The objective at perturbed parameters, by the user's own code.
+
+A *request* says which perturbations to add, at which events, and how far to run; a *reply* says what the
+objective was. `ForkEngine` answers requests from a frozen moment of the running program; a rerun answers one
+request with one fresh process (`serve_one`). Both use `Measurement`, so both measure the same thing.
+
+request: {"kind": "evaluate" | "reference",
+          "perturb": [{"key", "serial", "event", "check_event", "delta": float64 array}],
+          "until_call": last backward call, "until_event": where a reference ends,
+          "calls": [...], "outputs": {call: [serials]}, "watch": bool,
+          "objective": expression | None, "parameters": [{"key", "serial", "event"}]}
+reply:   {"ok", "error", "losses": {call: x}, "outputs": {call: array}, "seeds": {call: array}, "objective": x,
+          "survived": bool, "wiped_at": event | None, "values": {key: array}, "consumed": {key: {...}},
+          "contributions": {call: {key: array}}, "places": {...}}
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import selectors
+import signal
+import time
+from dataclasses import asdict
+from typing import Any, Callable
+
+import numpy as np
+
+from . import names, quarantine
+from .arrays import host, is_array, overwrite, scalars
+from .consumption import consumed
+from .hooks import Event, Hub
+from .registry import Registry
+from .trace import Watch
+
+Request = dict[str, Any]
+Reply = dict[str, Any]
+
+OUTPUT_LIMIT = 8_000_000  # scalars of a seeded output that one reply may carry
+
+
+class InChild(BaseException):
+    """Unwinds a forked child from the engine back to the hook, and so into the user's code."""
+
+    def __init__(self, measurement: Measurement):
+        self.measurement = measurement
+
+
+class Measurement:
+    """Listener of one evaluation: adds the perturbations, reads the objective, ends the process."""
+
+    def __init__(self, request: Request, registry: Registry, origins: names.Origins, first_call: int, answer: Callable[[Reply], None], watch: Watch | None):
+        self.request = request
+        self.registry = registry
+        self.origins = origins
+        self.call = first_call
+        self.answer = answer
+        self.watch = watch  # only a reference keeps the full view
+        self.reply: Reply = {"ok": True, "error": None, "losses": {}, "outputs": {}, "seeds": {}, "objective": None, "survived": True, "wiped_at": None, "values": {}, "consumed": {}, "contributions": {}, "places": {}, "call_events": {}}
+        self.expected: dict[str, np.ndarray] = {}
+        self._before_call: dict[str, np.ndarray] = {}
+        self._done = False
+
+    # -- hook interface ------------------------------------------------------------------------
+
+    def created(self, array: Any) -> None:
+        (self.watch or self.registry).created(array)
+
+    def recorded_function(self, function: Callable, arrays: Any) -> None:
+        if self.watch is not None:
+            self.watch.recorded_function(function, arrays)
+
+    def before(self, event: Event) -> None:
+        index = event.index
+        if self.watch is not None and index == self.request["start_event"]:
+            for leaf in self.watch.leaves.values():
+                leaf.history.clear()
+            self.watch.keep = lambda values: values  # type: ignore[method-assign]
+        for item in self.request["perturb"]:
+            if item["event"] == index:
+                self._perturb(item)
+            elif item["key"] in self.expected and (self.request.get("watch") or item["check_event"] == index):
+                self._check_survival(item, index)
+        if self.watch is not None:
+            for item in self.request["parameters"]:
+                if item["event"] == index:
+                    self._note_value(item)
+            self.watch.before(event)
+        if event.kind == "backward":
+            self._before_backward(event)
+        if self.watch is not None and index >= self.request["until_event"] and event.kind != "backward":
+            self._finish()
+
+    def after(self, event: Event) -> None:
+        if self.watch is not None:
+            self.watch.after(event)
+        if event.kind == "backward":
+            if self.watch is not None:
+                self._contributions()
+            self.call += 1
+        if self.watch is not None and event.index >= self.request["until_event"]:
+            self._finish()
+
+    # -- perturbations -------------------------------------------------------------------------
+
+    def _array(self, serial: int) -> Any:
+        reference = self.registry.wanted.get(serial)
+        return reference() if reference is not None else None
+
+    def _perturb(self, item: dict[str, Any]) -> None:
+        array = self._array(item["serial"])
+        if array is None:
+            self.fail(f"the parameter's array (number {item['serial']}) does not exist at event {item['event']}")
+            return
+        values = scalars(array)
+        changed = (values.astype(np.float64) + item["delta"]).astype(values.dtype)
+        overwrite(array, changed)
+        self.expected[item["key"]] = changed
+        self.reply["places"].setdefault("from", names.place(self.origins.frame(3)))
+
+    def _check_survival(self, item: dict[str, Any], index: int) -> None:
+        array = self._array(item["serial"])
+        if array is None or np.array_equal(scalars(array), self.expected[item["key"]], equal_nan=True):
+            return
+        self.reply["survived"] = False
+        if self.reply["wiped_at"] is None:
+            self.reply["wiped_at"] = index
+        if self.request.get("watch"):
+            self._finish()
+
+    def _note_value(self, item: dict[str, Any]) -> None:
+        array = self._array(item["serial"])
+        if array is not None:
+            self.reply["values"][item["key"]] = scalars(array)
+        self.reply["places"].setdefault("from", names.place(self.origins.frame(3)))
+
+    # -- the objective -------------------------------------------------------------------------
+
+    def _before_backward(self, event: Event) -> None:
+        call, request = self.call, self.request
+        self.reply["call_events"][call] = event.index
+        loss = event.args[1] if len(event.args) > 1 else event.kwargs.get("loss")
+        grads = event.args[2] if len(event.args) > 2 else event.kwargs.get("grads")
+        if call in request["calls"]:
+            self._read_objective(call, loss, grads)
+        if self.watch is not None:
+            self._before_call = self._gradients()
+        if call != request["until_call"]:
+            return
+        self.reply["places"]["to"] = names.place(self.origins.frame(3))
+        if request.get("objective"):
+            self.reply["objective"] = self._expression(request["objective"])
+        for item in request["perturb"]:
+            if item["check_event"] < 0 and item["key"] in self.expected:  # no tape reads it: it must last until here
+                self._check_survival(item, event.index)
+        if self.watch is None:
+            self._finish()
+
+    def _read_objective(self, call: int, loss: Any, grads: Any) -> None:
+        if is_array(loss):
+            self.reply["losses"][call] = float(np.asarray(host(loss), dtype=float).reshape(-1)[0])
+            return
+        outputs, seeds = [], []
+        for serial in self.request["outputs"].get(call, ()):
+            array = self._array(serial)
+            if array is None:
+                self.fail("an array that carries the backward seed is gone")
+                return
+            outputs.append(scalars(array).astype(np.float64))
+            if self.watch is not None:
+                seed = next((g for a, g in (grads or {}).items() if a is array), array._grad)
+                seeds.append(scalars(seed).astype(np.float64))
+        values = np.concatenate(outputs) if outputs else np.zeros(0)
+        if values.size > OUTPUT_LIMIT:
+            self.fail(f"the seeded outputs hold {values.size} scalars; the limit is {OUTPUT_LIMIT}")
+            return
+        self.reply["outputs"][call] = values
+        if self.watch is not None:
+            self.reply["seeds"][call] = np.concatenate(seeds) if seeds else np.zeros(0)
+
+    def _expression(self, text: str) -> float | None:
+        problem = ""
+        for frame in self.origins.frames(self.origins.frame(4)):
+            try:
+                value = eval(text, frame.f_globals, dict(frame.f_locals))  # noqa: S307
+                value = host(value) if is_array(value) else value
+                return float(np.asarray(value, dtype=float).reshape(-1)[0])
+            except NameError as error:
+                problem = str(error)
+            except Exception as error:
+                problem = f"{type(error).__name__}: {error}"
+                break
+        self.fail(f"the objective {text!r} cannot be evaluated where backward is called: {problem}")
+        return None
+
+    # -- what a reference brings back ----------------------------------------------------------
+
+    def _gradients(self) -> dict[str, np.ndarray]:
+        found = {}
+        for item in self.request["parameters"]:
+            array = self._array(item["serial"])
+            if array is not None and array._grad is not None:
+                found[item["key"]] = scalars(array._grad).astype(np.float64)
+        return found
+
+    def _contributions(self) -> None:
+        """What this backward call added to each parameter's gradient."""
+        now = self._gradients()
+        with np.errstate(invalid="ignore"):
+            self.reply["contributions"][self.call] = {k: g - self._before_call.get(k, np.zeros_like(g)) for k, g in now.items()}
+
+    def _consumed(self) -> None:
+        assert self.watch is not None
+        for item in self.request["parameters"]:
+            leaf = self.watch.leaves.get(item["key"])
+            history = [e for e in leaf.history if e.kind != "write"] if leaf is not None else []
+            array = self._array(item["serial"])
+            if any(e.kind == "backward" for e in history):
+                result = asdict(consumed(history))
+                if result["gradient"] is None and array is not None and array._grad is None:
+                    result["gradient"] = np.zeros(scalars(array).size)
+                    result["when"] = "no_gradient"
+                self.reply["consumed"][item["key"]] = result
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def fail(self, message: str) -> None:
+        self.reply.update(ok=False, error=self.reply["error"] or message)
+
+    def _finish(self) -> None:
+        if self._done:
+            return
+        self._done = True
+        if self.watch is not None:
+            self._consumed()
+        self.answer(self.reply)
+
+    def program_ended(self, message: str | None) -> None:
+        """The user's program ended before the evaluation did. A reference may end there; others failed."""
+        if self.watch is None:
+            self.fail(message or "the program ended before its backward call was reached")
+        elif message:
+            self.fail(message)
+        self._finish()
+
+
+class ForkEngine:
+    """Answers requests from this very moment of the program: one forked child each, several at once."""
+
+    name = "fork"
+
+    def __init__(self, hub: Hub, watch: Watch, limit_s: float, workers: int | None = None):
+        self.hub = hub
+        self.watch = watch
+        self.limit_s = limit_s
+        self.workers = workers or max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1))
+        self.seconds: list[float] = []
+
+    def evaluate(self, requests: list[Request]) -> list[Reply]:
+        """Replies in the order of the requests. A child that dies or hangs gives a reply that is not ok."""
+        replies: list[Reply | None] = [None] * len(requests)
+        waiting = list(range(len(requests)))[::-1]
+        running: dict[int, tuple[int, int, float, bytearray]] = {}  # descriptor -> index, pid, started, data
+        selector = selectors.DefaultSelector()
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.workers:
+                    index = waiting.pop()
+                    descriptor, pid = self._fork(requests[index], running)
+                    running[descriptor] = (index, pid, time.perf_counter(), bytearray())
+                    selector.register(descriptor, selectors.EVENT_READ)
+                ready = [key.fd for key, _ in selector.select(timeout=0.2)]
+                for descriptor in [*running]:
+                    index, pid, started, data = running[descriptor]
+                    late = time.perf_counter() - started > self.limit_s
+                    chunk = os.read(descriptor, 1 << 20) if descriptor in ready else None
+                    if chunk:
+                        data += chunk
+                    elif chunk == b"" or late:
+                        selector.unregister(descriptor)
+                        os.close(descriptor)
+                        if late and chunk is None:
+                            os.kill(pid, signal.SIGKILL)
+                        _, status = os.waitpid(pid, 0)
+                        del running[descriptor]
+                        self.seconds.append(time.perf_counter() - started)
+                        replies[index] = self._decode(bytes(data), status, late)
+        finally:
+            for descriptor, (_, pid, _, _) in running.items():
+                os.close(descriptor)
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            selector.close()
+        return [r if r is not None else _failure("not evaluated") for r in replies]
+
+    def _fork(self, request: Request, siblings: dict[int, Any]) -> tuple[int, int]:
+        read_end, write_end = os.pipe()
+        pid = os.fork()
+        if pid:
+            os.close(write_end)
+            return read_end, pid
+        try:
+            for descriptor in (read_end, *siblings):
+                os.close(descriptor)
+            siblings.clear()  # they are the parent's to wait for and to end
+            quarantine.enter(keep={write_end})
+        except BaseException:
+            os._exit(70)
+
+        def answer(reply: Reply) -> None:
+            view = memoryview(pickle.dumps(reply, protocol=4))
+            while view:
+                view = view[os.write(write_end, view) :]
+            os._exit(0)
+
+        watch = None
+        if request["kind"] == "reference":
+            watch = self.watch
+        measurement = Measurement(request, self.watch.registry, self.watch.origins, len(self.watch.backwards), answer, watch)
+        raise InChild(measurement)
+
+    @staticmethod
+    def _decode(data: bytes, status: int, late: bool) -> Reply:
+        if data:
+            try:
+                return pickle.loads(data)
+            except Exception:
+                return _failure("the evaluation's reply was cut off")
+        if late:
+            return _failure("the evaluation took far longer than the unperturbed program; it was stopped")
+        if os.WIFSIGNALED(status):
+            return _failure(f"the program was killed by signal {os.WTERMSIG(status)} in a perturbed run")
+        return _failure(f"the program left with exit code {os.WEXITSTATUS(status)} in a perturbed run")
+
+
+def _failure(message: str) -> Reply:
+    return {"ok": False, "error": message, "losses": {}, "outputs": {}, "seeds": {}, "objective": None, "survived": True, "wiped_at": None, "values": {}, "consumed": {}, "contributions": {}, "places": {}, "call_events": {}}

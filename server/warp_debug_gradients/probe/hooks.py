@@ -1,0 +1,236 @@
+"""Patches Warp's public entry points and numbers what the user's program does with them.
+
+An *event* is an outermost call: `array.assign` calls `wp.copy`, which is one event, not two. The same
+program gives the same numbers every time, which is how a later run finds the place again.
+A listener gets `before(event)`, `after(event)` and `created(array)`; this file decides nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from typing import Any, Callable, Protocol
+
+from .arrays import quiet_now
+
+
+class Event:
+    """One outermost call. `subject` is the array, tape or kernel it works on."""
+
+    __slots__ = ("index", "kind", "subject", "args", "kwargs", "result")
+
+    def __init__(self, index: int, kind: str, subject: Any, args: tuple, kwargs: dict):
+        self.index = index
+        self.kind = kind
+        self.subject = subject
+        self.args = args
+        self.kwargs = kwargs
+        self.result: Any = None
+
+    @property
+    def signature(self) -> str:
+        """What another run of the same program must show at the same number."""
+        key = getattr(self.subject, "key", None)
+        return f"{self.kind}:{key}" if isinstance(key, str) else self.kind
+
+
+class Listener(Protocol):
+    def before(self, event: Event) -> None: ...
+    def after(self, event: Event) -> None: ...
+    def created(self, array: Any) -> None: ...
+    def recorded_function(self, function: Callable, arrays: Any) -> None: ...
+
+
+class Hub:
+    """Counts events and passes them on. Events of other threads and of the probe itself are not seen."""
+
+    def __init__(self, listener: Listener):
+        self.listener = listener
+        self.count = 0
+        self.depth = 0
+        self.compile_seconds = 0.0
+        self._thread = threading.get_ident()
+
+    def unseen(self) -> bool:
+        return self.depth > 0 or quiet_now() or threading.get_ident() != self._thread
+
+    def run(self, kind: str, subject: Any, original: Callable, args: tuple, kwargs: dict) -> Any:
+        event = Event(self.count, kind, subject, args, kwargs)
+        self.count += 1
+        self.listener.before(event)  # may fork; a child may end here
+        self.depth += 1
+        try:
+            event.result = original(*args, **kwargs)
+        finally:
+            self.depth -= 1
+        self.listener.after(event)
+        return event.result
+
+
+def _argument(args: tuple, kwargs: dict, position: int, name: str) -> Any:
+    return args[position] if len(args) > position else kwargs.get(name)
+
+
+def install(wp: Any, listener: Listener) -> Hub:
+    """Patch the imported `warp` module; returns the hub whose `count` numbers the events."""
+    hub = Hub(listener)
+    context = wp._src.context
+    _patch_launch(wp, context, hub)
+    _patch_array(wp, hub)
+    _patch_tape(wp, hub)
+    _patch_functions(wp, hub)
+    _time_compilation(context, hub)
+    return hub
+
+
+def _patch_launch(wp: Any, context: Any, hub: Hub) -> None:
+    original = wp.launch
+    runtime_of = context
+
+    @functools.wraps(original)
+    def launch(*args: Any, **kwargs: Any) -> Any:
+        if hub.unseen():
+            return original(*args, **kwargs)
+        if kwargs.get("record_cmd"):
+            return original(*args, **kwargs)  # nothing runs yet; Launch.launch is the event
+        tape = runtime_of.runtime.tape if runtime_of.runtime is not None else None
+        recorded = len(tape.launches) if tape is not None else 0
+        result = hub.run("launch", _argument(args, kwargs, 0, "kernel"), original, args, kwargs)
+        if tape is not None and len(tape.launches) > recorded:
+            _restore_caller(tape.launches[-1], sys._getframe(1))
+        return result
+
+    # wp.launch_tiled calls the name inside context; everything else calls the attribute of the package
+    wp.launch = launch
+    if context.launch is original:
+        context.launch = launch
+
+    command = getattr(wp, "Launch", None) or context.Launch
+    original_command = command.launch
+
+    @functools.wraps(original_command)
+    def launch_command(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if hub.unseen():
+            return original_command(self, *args, **kwargs)
+        return hub.run("command", self.kernel, original_command, (self, *args), kwargs)
+
+    command.launch = launch_command
+
+
+def _restore_caller(entry: Any, frame: Any) -> None:
+    """Warp notes the frame above wp.launch, which is now ours: put the true one back."""
+    metadata = entry[7] if isinstance(entry, list) and len(entry) > 7 else None
+    if isinstance(metadata, dict) and isinstance(metadata.get("caller"), dict):
+        metadata["caller"].update(file=frame.f_code.co_filename, lineno=frame.f_lineno, func=frame.f_code.co_name)
+
+
+def _patch_array(wp: Any, hub: Hub) -> None:
+    array = wp.array
+    original_init = array.__init__
+
+    @functools.wraps(original_init)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if quiet_now():
+            original_init(self, *args, **kwargs)
+            return
+        if hub.unseen():
+            original_init(self, *args, **kwargs)
+        else:
+            hub.run("create", self, original_init, (self, *args), kwargs)
+        if self.ptr is not None:
+            hub.listener.created(self)
+
+    array.__init__ = init
+    for name in ("zero_", "fill_", "assign", "numpy"):
+        _patch_method(array, name, name, hub)
+    exposed = array.__dict__.get("__array_interface__")
+    if isinstance(exposed, property) and exposed.fget is not None:  # np.asarray(array.grad)
+        getter = exposed.fget
+
+        def interface(self: Any) -> Any:
+            if hub.unseen():
+                return getter(self)
+            return hub.run("numpy", self, getter, (self,), {})
+
+        array.__array_interface__ = property(interface, doc=exposed.__doc__)
+
+
+def _patch_tape(wp: Any, hub: Hub) -> None:
+    for name, kind in (("__enter__", "tape_enter"), ("__exit__", "tape_exit"), ("backward", "backward"), ("zero", "tape_zero"), ("reset", "tape_reset")):
+        _patch_method(wp.Tape, name, kind, hub)
+    original = wp.Tape.record_func
+
+    @functools.wraps(original)
+    def record_func(self: Any, backward: Any, arrays: Any) -> Any:
+        if not quiet_now():
+            hub.listener.recorded_function(backward, arrays)
+        return original(self, backward, arrays)
+
+    wp.Tape.record_func = record_func
+
+
+def _patch_method(owner: Any, name: str, kind: str, hub: Hub) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if hub.unseen():
+            return original(self, *args, **kwargs)
+        return hub.run(kind, self, original, (self, *args), kwargs)
+
+    setattr(owner, name, method)
+
+
+# module attribute -> (kind of event, position and name of the argument it works on)
+_FUNCTIONS = {
+    "copy": ("copy", 0, "dest"),
+    "to_torch": ("bridge", 0, "a"),
+    "to_jax": ("bridge", 0, "a"),
+    "to_paddle": ("bridge", 0, "a"),
+    "to_dlpack": ("bridge", 0, "wp_array"),
+    "capture_begin": ("capture_begin", 0, "device"),
+    "capture_launch": ("capture_launch", 0, "graph"),
+}
+
+
+def _patch_functions(wp: Any, hub: Hub) -> None:
+    for name, (kind, position, argument) in _FUNCTIONS.items():
+        original = getattr(wp, name, None)
+        if original is not None:
+            setattr(wp, name, _wrapped_function(original, kind, position, argument, hub))
+
+
+def _wrapped_function(original: Callable, kind: str, position: int, argument: str, hub: Hub) -> Callable:
+    @functools.wraps(original)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if hub.unseen():
+            return original(*args, **kwargs)
+        return hub.run(kind, _argument(args, kwargs, position, argument), original, args, kwargs)
+
+    return function
+
+
+def _time_compilation(context: Any, hub: Hub) -> None:
+    """Add up the time that Module.load takes (code generation, compilation, loading), nested loads once."""
+    import time
+
+    module = getattr(context, "Module", None)
+    original = getattr(module, "load", None)
+    if original is None:
+        return
+    nested = [0]
+
+    @functools.wraps(original)
+    def load(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if nested[0]:
+            return original(self, *args, **kwargs)
+        nested[0] += 1
+        started = time.perf_counter()
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            nested[0] -= 1
+            hub.compile_seconds += time.perf_counter() - started
+
+    module.load = load

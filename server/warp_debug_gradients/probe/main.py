@@ -1,0 +1,311 @@
+"""One job: run the user's program watched, measured, or for a single evaluation; write the result."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any, Callable
+
+from .attach import Program, StopProgram, after_import
+try:
+    from .failure import describe
+except ImportError:
+    def describe(e, *a):
+        import traceback
+        return {"type": type(e).__name__, "message": str(e)+"".join(traceback.format_exception(e))[-1500:]}
+
+STOP_CHECK_EVENTS = 16  # how many events pass between two looks at the clock
+PROGRESS_SECONDS = 0.5
+CHILD_FACTOR = 20.0  # an evaluation may take this many times the traced program's run time, and at least:
+CHILD_SECONDS = 10.0
+
+
+def run(job: dict[str, Any]) -> int:
+    """Run the job; returns the exit status of the probe (0 whenever a result was written)."""
+    return Session(job).run()
+
+
+class Session:
+    """What belongs to one probe process: the program, the listener that mode asks for, the result."""
+
+    def __init__(self, job: dict[str, Any]):
+        self.job = job
+        self.mode = job["mode"]
+        self.started = time.perf_counter()
+        self.deadline = self.started + float(job.get("budget_s") or 1e9)
+        self.program = Program.from_job(job)
+        self.wp: Any = None
+        self.hub: Any = None
+        self.director: Director | None = None
+        self.watch: Any = None
+        self.gradcheck: dict[str, Any] | None = None
+        self._progress_at = 0.0
+        self._written = False
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def run(self) -> int:
+        if self.job.get("device") == "cpu":
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # no CUDA context: the process can be forked
+        signal.signal(signal.SIGTERM, self._terminated)
+        self.importing = after_import("warp", self.attach)
+        self.progress("start", "starting the program")
+        target = self.job["target"]
+        if target.get("forward"):
+            outcome = self.program.guard(self._call_target)
+        else:
+            outcome = self.program.execute()
+        child = self.director.measurement if self.director else None
+        if child is not None:  # a forked evaluation that the program outlived
+            child.program_ended(_ending(outcome))
+            os._exit(0)
+        stopped = str(outcome.stopped) if outcome.stopped is not None else None
+        self.write(self.result(outcome, stopped))
+        return self._leave(outcome)
+
+    def _leave(self, outcome: Any) -> int:
+        """The program's end is ours: let exit handlers run, but report success, since a result was written."""
+        return 0
+
+    def _terminated(self, number: int, frame: Any) -> None:
+        if not self._written:
+            self.write(self.result(None, "signal"))
+        os._exit(0)
+
+    def attach(self, wp: Any) -> None:
+        """Install the hooks: called the moment the program has imported Warp."""
+        from . import hooks, names
+        from .access import argument_access
+        from .registry import LaunchArguments, Registry
+        from .trace import Watch
+
+        self.wp = wp
+        origins = names.Origins(os.path.dirname(os.path.abspath(wp.__file__)))
+        registry = Registry(origins)
+        self.watch = Watch(wp, origins, registry, LaunchArguments(argument_access))
+        self.watch.parameter_expression = self.job.get("parameter")
+        self.director = Director(self, registry, origins)
+        self.hub = hooks.install(wp, self.director)
+        self.director.prepare()
+        device = self.job.get("device")
+        if device and device != "cpu":
+            wp.set_device(device)
+
+    # -- a callable as the program -------------------------------------------------------------
+
+    def _call_target(self) -> None:
+        from . import callable_target
+
+        forward = self.program.load(self.job["target"]["forward"])
+        make_inputs = self.program.load(self.job["target"]["inputs"])
+        inputs = callable_target.run(forward, make_inputs)
+        if self.mode == "trace":
+            self.gradcheck = callable_target.warp_gradcheck(forward, inputs, max(5.0, self.deadline - time.perf_counter()))
+
+    # -- results -------------------------------------------------------------------------------
+
+    def progress(self, stage: str, message: str, done: int | None = None, total: int | None = None) -> None:
+        """One line for the server to read, at most two a second."""
+        path = self.job.get("progress")
+        now = time.perf_counter()
+        if not path or (now - self._progress_at < PROGRESS_SECONDS and self._progress_at):
+            return
+        self._progress_at = now
+        with open(path, "a", encoding="utf-8") as stream:
+            stream.write(json.dumps({"stage": stage, "message": message, "done": done, "total": total}) + "\n")
+
+    def write(self, result: dict[str, Any]) -> None:
+        self._written = True
+        if self.wp is None:
+            with open(self.job["result"] + ".part", "w", encoding="utf-8") as stream:
+                json.dump(result, stream)
+            os.replace(self.job["result"] + ".part", self.job["result"])
+            return
+        from . import wire
+
+        wire.write(self.job["result"], result if self.mode == "rerun" else wire.plain(result))
+
+    def result(self, outcome: Any, stopped: str | None) -> dict[str, Any]:
+        """The result object of this mode."""
+        common = self._common(outcome, stopped)
+        if self.mode == "trace":
+            if self.watch is not None:
+                from .summary import summary
+
+                common.update(summary(self.watch, self.job.get("objective")))
+            else:
+                common.update(parameters=[], leaves=[], objectives=[], iterations=[], structure=None, nonfinite=None, notes=[], backward_calls=0)
+            common["gradcheck"] = self.gradcheck
+            if common["error"] is not None and common["iterations"]:
+                common["status"] = "completed"
+                common["notes"].append(f"the program ended with an error after {len(common['iterations'])} iterations: {common['error']['type']}: {common['error']['message']}")
+            elif common["status"] == "completed" and common["exit_code"] and not common["iterations"]:
+                common["status"] = "failed"
+            return common
+        if self.director is not None:
+            common.update(self.director.result())
+        if common["error"] is not None and self.mode == "evaluate" and common.get("checks"):
+            common["status"] = "completed"
+        return common
+
+    def _common(self, outcome: Any, stopped: str | None) -> dict[str, Any]:
+        total = time.perf_counter() - self.started
+        importing = self.importing.seconds or 0.0
+        compiling = self.hub.compile_seconds if self.hub is not None else 0.0
+        error = describe(outcome.exception, self.program, outcome) if outcome is not None and outcome.exception is not None and outcome.exit_code else None
+        status = "stopped" if stopped in ("budget", "signal") else "failed" if error is not None else "completed"
+        overridden = self.program.overrides.describe()
+        unapplied = None if error is not None or stopped else self.program.overrides.unapplied()
+        if unapplied:
+            status, error = "failed", describe(unapplied, self.program, outcome)
+        return {
+            "mode": self.mode,
+            "status": status,
+            "stopped_because": stopped,
+            "warp_version": getattr(self.wp, "__version__", None) or getattr(getattr(self.wp, "config", None), "version", None),
+            "python_version": ".".join(str(n) for n in sys.version_info[:3]),
+            "python": sys.executable,
+            "numpy_version": getattr(sys.modules.get("numpy"), "__version__", None),
+            **self._devices(),
+            "seconds": {"import": importing, "compile": compiling, "run": max(0.0, total - importing - compiling), "total": total},
+            "exit_code": outcome.exit_code if outcome is not None else None,
+            "error": error,
+            "overrides": overridden,
+            "events": self.hub.count if self.hub is not None else 0,
+            "loaded_files": _loaded_files(self.job),
+        }
+
+    def _devices(self) -> dict[str, Any]:
+        runtime = self.wp._src.context.runtime if self.wp is not None else None
+        if runtime is None:
+            return {"device": None, "devices": [], "uses_cuda": False}
+        return {
+            "device": str(self.wp.get_device()),
+            "devices": [str(d) for d in self.wp.get_devices()],
+            "uses_cuda": bool(self.watch is not None and self.watch.registry.uses_cuda),
+        }
+
+
+class Director:
+    """The listener that hooks talk to: passes events to whoever listens, stops at the planned moments."""
+
+    def __init__(self, session: Session, registry: Any, origins: Any):
+        self.session = session
+        self.registry = registry
+        self.origins = origins
+        self.inner: Any = session.watch
+        self.measurement: Any = None
+        self.engine: Any = None
+        self.checks: list[dict[str, Any]] = []
+        self.reply: dict[str, Any] | None = None
+        self._pending: list[dict[str, Any]] = []
+
+    def prepare(self) -> None:
+        """Set up what the mode needs once the hooks are in place."""
+        job = self.session.job
+        if self.session.mode == "evaluate":
+            self._pending = sorted(job["plan"]["iterations"], key=lambda p: p["pause"])
+            for plan in self._pending:
+                self._want(plan["parameters"], plan["outputs"])
+        elif self.session.mode == "rerun":
+            from . import wire
+            from .evaluate import Measurement
+
+            request = wire.unpack(job["request"])
+            self._want(request["perturb"] + request["wanted"], request["outputs"])
+            watch = self.session.watch if request["kind"] == "reference" else None
+            measurement = Measurement(request, self.registry, self.origins, 0, self._answer_rerun, watch)
+            self.inner = measurement
+
+    def _want(self, parameters: list[dict[str, Any]], outputs: dict[Any, list[int]]) -> None:
+        for item in parameters:
+            self.registry.wanted.setdefault(item["serial"], None)
+        for serials in outputs.values():
+            for serial in serials:
+                self.registry.wanted.setdefault(serial, None)
+
+    def _answer_rerun(self, reply: dict[str, Any]) -> None:
+        self.reply = reply
+        raise StopProgram("enough")
+
+    # -- hook interface ------------------------------------------------------------------------
+
+    def created(self, array: Any) -> None:
+        self.inner.created(array)
+
+    def recorded_function(self, function: Callable, arrays: Any) -> None:
+        self.inner.recorded_function(function, arrays)
+
+    def before(self, event: Any) -> None:
+        if self.measurement is None:
+            if event.index % STOP_CHECK_EVENTS == 0 and time.perf_counter() > self.session.deadline:
+                raise StopProgram("budget")
+            if self.session.mode == "trace" and event.kind == "backward":
+                self.session.progress("trace", f"watching: backward call {len(self.session.watch.backwards) + 1}")
+            while self._pending and self._pending[0]["pause"] <= event.index and self.measurement is None:
+                self._check(self._pending.pop(0), event)
+        self.inner.before(event)
+
+    def after(self, event: Any) -> None:
+        self.inner.after(event)
+
+    # -- measuring -----------------------------------------------------------------------------
+
+    def _check(self, plan: dict[str, Any], event: Any) -> None:
+        """Run the whole check of one iteration from this moment; in a forked child, become its listener."""
+        from .check import Options, check_iteration
+        from .evaluate import ForkEngine, InChild
+
+        session, left = self.session, len(self._pending) + 1
+        remaining = session.deadline - time.perf_counter()
+        ends = time.perf_counter() + remaining / left
+        limit = max(CHILD_SECONDS, CHILD_FACTOR * float(session.job["plan"].get("run_seconds") or 1.0))
+        self.engine = ForkEngine(session.hub, session.watch, min(limit, max(1.0, remaining)))
+        options = Options(**session.job.get("options", {}), remaining=lambda: ends - time.perf_counter())
+        generator = check_iteration(plan, options)
+        done = 0
+        try:
+            requests = next(generator)
+            while True:
+                replies = self.engine.evaluate(requests)
+                done += len(requests)
+                session.progress("evaluate", f"iteration {plan['iteration']}: {done} evaluations", done, None)
+                requests = generator.send(replies)
+        except InChild as child:
+            self.measurement = self.inner = child.measurement
+            return
+        except StopIteration as finished:
+            seconds = self.engine.seconds
+            for check in finished.value:
+                check["seconds_per_evaluation"] = sum(seconds) / max(1, len(seconds))
+            self.checks.extend(finished.value)
+        if not self._pending:
+            raise StopProgram("enough")
+
+    def result(self) -> dict[str, Any]:
+        if self.session.mode == "rerun":
+            from . import wire
+
+            return {"reply": wire.pack(self.reply) if self.reply is not None else None}
+        missing = [p["iteration"] for p in self._pending]
+        return {"engine": "fork", "checks": self.checks, "iterations_not_reached": missing}
+
+
+def _ending(outcome: Any) -> str | None:
+    if outcome.exception is not None:
+        return f"{type(outcome.exception).__name__}: {outcome.exception}"
+    return f"the program left with exit code {outcome.exit_code}" if outcome.exit_code else None
+
+
+def _loaded_files(job: dict[str, Any]) -> list[str]:
+    """Files of the workspace that the program loaded (installed packages inside it are not the user's)."""
+    workspace = os.path.realpath(job["workspace"]) + os.sep
+    found = {job["target"]["script"]} if job["target"].get("script") else set()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and os.path.realpath(file).startswith(workspace) and "site-packages" not in file:
+            found.add(os.path.abspath(file))
+    return sorted(f for f in found if f)

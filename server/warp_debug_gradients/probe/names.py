@@ -1,0 +1,146 @@
+"""The user's words: variable names of arrays, and the user's own line behind an event."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+import types
+from collections import deque
+from typing import Any, Iterable
+
+from .arrays import is_array, struct_fields
+
+MAX_VISITS = 6000  # objects looked at in one search; a model with more arrays keeps its allocation names
+MAX_DEPTH = 5  # `trainer.model.layers[3].weight` has four steps
+MAX_CONTAINER = 4096  # longer lists are data, not collections of arrays
+MAX_ALIASES = 6
+
+_PROBE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LEAF_TYPES = (int, float, complex, str, bytes, bool, type(None), type, types.FunctionType, types.ModuleType, types.BuiltinFunctionType, types.MethodType)
+
+
+class Origins:
+    """Tells the user's frames from Warp's, the probe's and the interpreter's own (one decision a code object)."""
+
+    def __init__(self, warp_folder: str):
+        self._skipped = (warp_folder + os.sep, _PROBE)
+        self._known: dict[types.CodeType, bool] = {}
+
+    def is_user(self, code: types.CodeType) -> bool:
+        known = self._known.get(code)
+        if known is None:
+            name = code.co_filename
+            known = not (name.startswith(self._skipped) or name.startswith("<frozen"))
+            self._known[code] = known
+        return known
+
+    def frame(self, depth: int = 1) -> types.FrameType | None:
+        """The nearest frame that is neither Warp's nor ours; None where the event came from neither."""
+        frame: types.FrameType | None = sys._getframe(depth)
+        while frame is not None and not self.is_user(frame.f_code):
+            frame = frame.f_back
+        return frame
+
+    def frames(self, frame: types.FrameType | None) -> Iterable[types.FrameType]:
+        """The frame and its callers, innermost first, the user's only."""
+        while frame is not None:
+            if self.is_user(frame.f_code):
+                yield frame
+            frame = frame.f_back
+
+
+def place(frame: types.FrameType | None) -> dict[str, Any] | None:
+    """{'file', 'line', 'function'} of a frame."""
+    if frame is None:
+        return None
+    return {"file": frame.f_code.co_filename, "line": frame.f_lineno, "function": frame.f_code.co_name}
+
+
+_targets: dict[tuple[str, int], str | None] = {}
+
+
+def assigned_name(file: str, line: int) -> str | None:
+    """What the statement at `file:line` assigns to: 'self.kappa', 'loss', 'self.beams[]' for an append.
+
+    Used for arrays that no live variable holds any more, and for those created and appended in one line.
+    """
+    key = (file, line)
+    if key not in _targets:
+        _targets[key] = _find_target(file, line)
+    return _targets[key]
+
+
+_trees: dict[str, ast.Module | None] = {}
+
+
+def _find_target(file: str, line: int) -> str | None:
+    if file not in _trees:
+        try:
+            _trees[file] = ast.parse("".join(linecache.getlines(file)))
+        except (SyntaxError, ValueError):
+            _trees[file] = None
+    tree = _trees[file]
+    best: ast.stmt | None = None
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            if best is None or node.lineno >= best.lineno:
+                best = node
+    if isinstance(best, ast.Assign) and len(best.targets) == 1 and isinstance(best.targets[0], (ast.Name, ast.Attribute, ast.Subscript)):
+        return ast.unparse(best.targets[0])
+    if isinstance(best, (ast.AnnAssign, ast.AugAssign)):
+        return ast.unparse(best.target) + ("[]" if isinstance(best, ast.AugAssign) else "")
+    if isinstance(best, ast.Expr) and isinstance(best.value, ast.Call) and isinstance(best.value.func, ast.Attribute) and best.value.func.attr == "append":
+        return ast.unparse(best.value.func.value) + "[]"
+    return None
+
+
+def find(arrays: dict[int, Any], frames: Iterable[types.FrameType]) -> dict[int, list[str]]:
+    """Names for `arrays` (keyed by id) as the given frames can say them, shortest first.
+
+    Looks through locals, then each frame's module globals, into attributes, lists, tuples,
+    dictionaries and wp.struct fields. Returns {id: ['kappa', 'self.kappa', ...]}.
+    """
+    found: dict[int, list[str]] = {}
+    seen: set[int] = set()
+    visits = 0
+    queue: deque[tuple[str, Any, int]] = deque()
+    modules: set[int] = set()
+    for frame in frames:
+        if frame.f_code.co_name != "<module>":
+            queue.extend((name, value, 0) for name, value in frame.f_locals.items() if not name.startswith("__"))
+        if id(frame.f_globals) not in modules:
+            modules.add(id(frame.f_globals))
+            queue.extend((name, value, 0) for name, value in list(frame.f_globals.items()) if not name.startswith("__"))
+    while queue and visits < MAX_VISITS:
+        path, value, depth = queue.popleft()
+        visits += 1
+        if is_array(value):
+            if id(value) in arrays:
+                names = found.setdefault(id(value), [])
+                if path not in names and len(names) < MAX_ALIASES:
+                    names.append(path)
+            continue
+        if isinstance(value, _LEAF_TYPES) or depth >= MAX_DEPTH or id(value) in seen:
+            continue
+        seen.add(id(value))
+        queue.extend((path + step, child, depth + 1) for step, child in _children(value))
+    return found
+
+
+def _children(value: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [(f"[{key!r}]", child) for key, child in list(value.items())[:MAX_CONTAINER]]
+    if isinstance(value, (list, tuple)):
+        return [(f"[{i}]", child) for i, child in enumerate(value)] if len(value) <= MAX_CONTAINER else []
+    fields = struct_fields(value)
+    if fields is not None:
+        return [(f".{name}", child) for name, child in fields]
+    module = type(value).__module__ or ""
+    if module.split(".")[0] in ("warp", "numpy", "builtins", "torch", "jax") and not module.startswith("warp.optim"):
+        return []
+    attributes = getattr(value, "__dict__", None)
+    if not isinstance(attributes, dict):
+        return []
+    return [(f".{name}", child) for name, child in list(attributes.items())[:MAX_CONTAINER]]

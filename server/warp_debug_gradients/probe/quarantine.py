@@ -1,0 +1,97 @@
+"""A forked evaluation must leave no trace: nothing printed, nothing written, nothing left running.
+
+Python-level writes go to the null device, descriptors that were open for writing too; the file-size limit
+stops what does not go through Python. The user's exit handlers never run, since a child ends by `os._exit`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import signal
+import stat
+import sys
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+_WRITE_MODES = frozenset("wax+")
+_CHANGING_CALLS = ("remove", "unlink", "rename", "replace", "rmdir", "mkdir", "symlink", "link", "truncate", "chmod", "utime")
+
+
+def enter(keep: set[int]) -> None:
+    """Isolate this (forked) process. `keep`: descriptors that must stay as they are (the reply pipe)."""
+    _die_with_parent()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (1, 2):
+        os.dup2(null, descriptor)
+    for descriptor in _writable_files() - keep:
+        os.dup2(null, descriptor)
+    _redirect_python_writes()
+    _forbid_growth()
+
+
+def _die_with_parent() -> None:
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent or parent == 1:
+        os._exit(0)
+
+
+def _writable_files() -> set[int]:
+    """Descriptors of regular files that are open for writing (the user's logs, checkpoints)."""
+    import fcntl
+
+    found = set()
+    try:
+        listed = os.listdir("/proc/self/fd")
+    except OSError:
+        listed = [str(n) for n in range(3, 256)]
+    for name in listed:
+        descriptor = int(name)
+        try:
+            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            writable = fcntl.fcntl(descriptor, fcntl.F_GETFL) & (os.O_WRONLY | os.O_RDWR)
+        except OSError:
+            continue
+        if is_file and writable:
+            found.add(descriptor)
+    return found
+
+
+def _redirect_python_writes() -> None:
+    open_file, open_descriptor = builtins.open, os.open
+
+    def opened(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if isinstance(file, int) or not _WRITE_MODES & set(mode):
+            return open_file(file, mode, *args, **kwargs)
+        return open_file(os.devnull, mode.replace("x", "w"), *args, **kwargs)
+
+    def opened_descriptor(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC):
+            return open_descriptor(os.devnull, os.O_RDWR)
+        return open_descriptor(path, flags, *args, **kwargs)
+
+    builtins.open = io.open = opened  # type: ignore[assignment]
+    os.open = opened_descriptor  # type: ignore[assignment]
+    for name in _CHANGING_CALLS:
+        if hasattr(os, name):
+            setattr(os, name, lambda *args, **kwargs: None)
+
+
+def _forbid_growth() -> None:
+    """Libraries that write without Python get EFBIG instead of the user's disk."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    except (ImportError, ValueError, OSError):
+        pass

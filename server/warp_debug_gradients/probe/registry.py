@@ -1,0 +1,136 @@
+"""Every array of the program has a number, an allocation line and, perhaps, a gradient buffer that we know again."""
+
+from __future__ import annotations
+
+import weakref
+from bisect import bisect_right
+from typing import Any, Callable
+
+from .arrays import arrays_in, extent, is_array
+from .names import Origins
+
+SERIAL = "_warp_debug_gradients_serial"  # attribute on wp.array: dictionary look-ups by id() survive no reuse of memory
+
+
+class Registry:
+    """Numbers arrays in the order of their creation: the same array has the same number in every run."""
+
+    def __init__(self, origins: Origins):
+        self.origins = origins
+        self.count = 0
+        self.wanted: dict[int, weakref.ref | None] = {}  # arrays that this run will have to find again
+        self.uses_cuda = False
+        self.allocated: dict[int, tuple[str, int]] = {}
+        self._gradients: dict[int, weakref.ref] = {}
+
+    def created(self, array: Any) -> None:
+        serial = self.count
+        self.count += 1
+        array.__dict__[SERIAL] = serial
+        if serial in self.wanted:
+            self.wanted[serial] = weakref.ref(array)
+        if array.device is not None and array.device.is_cuda:
+            self.uses_cuda = True
+        frame = self.origins.frame(2)
+        if frame is not None:
+            self.allocated[serial] = (frame.f_code.co_filename, frame.f_lineno)
+        if array._grad is not None:
+            self.own_gradient(array)
+
+    def own_gradient(self, array: Any) -> None:
+        """Remember that `array.grad`'s memory belongs to `array`."""
+        gradient = array._grad
+        if gradient is not None and gradient.ptr is not None:
+            self._gradients[gradient.ptr] = weakref.ref(array)
+
+    def serial(self, array: Any) -> int:
+        """The array's number; -1 for one that was made before the hooks or behind them."""
+        return array.__dict__.get(SERIAL, -1)
+
+    def owner_of_gradient(self, array: Any) -> Any | None:
+        """The array whose gradient buffer `array` is, or views a part of; None if it is no gradient."""
+        link: Any = array
+        while link is not None and is_array(link):
+            reference = self._gradients.get(link.ptr)
+            owner = reference() if reference is not None else None
+            if owner is not None and owner._grad is not None and owner._grad.ptr == link.ptr:
+                return owner
+            link = link._ref
+        return None
+
+    def might_be_gradient(self, array: Any) -> bool:
+        """A cheap first look for the hot path of launches."""
+        return array.ptr in self._gradients or (array._ref is not None and self.owner_of_gradient(array) is not None)
+
+
+def root(array: Any) -> Any:
+    """The array that owns the memory a view looks into."""
+    while is_array(array._ref):
+        array = array._ref
+    return array
+
+
+class Ranges:
+    """A set of byte addresses as disjoint, sorted intervals."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, low: int, high: int) -> None:
+        if low >= high:
+            return
+        starts, ends = self._starts, self._ends
+        first = bisect_right(ends, low - 1)
+        last = first
+        while last < len(starts) and starts[last] <= high:
+            low, high = min(low, starts[last]), max(high, ends[last])
+            last += 1
+        starts[first:last] = [low]
+        ends[first:last] = [high]
+
+    def touches(self, low: int, high: int) -> bool:
+        """Whether any byte of [low, high) is in the set."""
+        i = bisect_right(self._ends, low)
+        return i < len(self._starts) and self._starts[i] < high and low < high
+
+
+class LaunchArguments:
+    """Which arrays a launch reads and writes, from the kernel's own source (struct fields too)."""
+
+    def __init__(self, argument_access: Callable[[Any], dict[str, Any]]):
+        self._access = argument_access
+        self._kernels: dict[int, tuple[Any, list[str], dict[str, Any]]] = {}
+
+    def _described(self, kernel: Any) -> tuple[Any, list[str], dict[str, Any]]:
+        known = self._kernels.get(id(kernel))
+        if known is None:
+            try:
+                access = self._access(kernel)
+            except Exception:  # an access that cannot be derived counts as read and written
+                access = {}
+            known = (kernel, [a.label for a in kernel.adj.args], access)
+            self._kernels[id(kernel)] = known
+        return known
+
+    def of(self, kernel: Any, inputs: Any, outputs: Any) -> list[tuple[Any, bool, bool]]:
+        """[(array, read, written)] for the arguments of one launch."""
+        _, labels, access = self._described(kernel)
+        found: list[tuple[Any, bool, bool]] = []
+        for label, value in zip(labels, [*inputs, *outputs], strict=False):
+            if value is None or isinstance(value, (int, float)):
+                continue
+            for path, array in arrays_in(value):
+                how = access.get(f"{label}.{path}" if path else label)
+                if how is None:
+                    found.append((array, True, True))
+                elif how.read or how.written:
+                    found.append((array, how.read, how.written))
+        return found
+
+
+def span(array: Any) -> tuple[int, int]:
+    """The array's bytes, fast for an array that owns its memory."""
+    if array._ref is None and array.is_contiguous:
+        return array.ptr, array.ptr + array.capacity
+    return extent(array)

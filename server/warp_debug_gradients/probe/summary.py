@@ -1,0 +1,170 @@
+"""What the watching run learned, as `trace.json`: parameters, objectives, iterations and the plan to check each."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .consumption import consumed, split_iterations
+from .trace import Backward, Leaf, Watch
+
+LISTED_ITERATIONS = 400  # the first and the last ones of a long training are listed
+LISTED_LEAVES = 30
+
+
+def choose(watch: Watch) -> tuple[list[Leaf], str]:
+    """The parameters and how they were found: named, read, changing, only; or none."""
+    leaves = list(watch.leaves.values())
+    if watch.parameter_expression is not None:
+        named = [leaf for leaf in leaves if any(u["serial"] in watch.named for u in leaf.uses)]
+        if named:
+            return named, "named"
+        text = watch.parameter_expression
+        tails = [leaf for leaf in leaves if any(n == text or n.endswith("." + text) for n in [leaf.name, *leaf.aliases])]
+        return tails, "named"
+    read = [leaf for leaf in leaves if any(e.kind == "read" for e in leaf.history)]
+    if read:
+        return read, "read"
+    changing = [leaf for leaf in leaves if len(split_iterations(leaf.history)) > 1]
+    if changing:
+        return changing, "changing"
+    return (leaves, "only") if len(leaves) == 1 else ([], "none")
+
+
+def describe(leaf: Leaf) -> dict[str, Any]:
+    """A leaf as it stands in trace.json."""
+    read = next((e for e in leaf.history if e.kind == "read"), None)
+    return {
+        "key": leaf.key,
+        "name": leaf.name,
+        "aliases": leaf.aliases,
+        "shape": leaf.shape,
+        "dtype": leaf.dtype,
+        "scalars": leaf.scalars,
+        "device": leaf.device,
+        "allocated": leaf.allocated,
+        "gradient_read": {**(read.place or {}), "how": read.how} if read is not None else None,
+    }
+
+
+def iterations(watch: Watch, chosen: list[Leaf], objective: str | None) -> list[dict[str, Any]]:
+    """Groups of parameters that share their backward calls, in the order of those calls."""
+    groups: dict[tuple[int, ...], dict[str, Any]] = {}
+    for leaf in chosen:
+        for history in split_iterations(leaf.history):
+            calls = tuple(e.call for e in history if e.kind == "backward")
+            group = groups.setdefault(calls, {"members": []})
+            group["members"].append((leaf, history))
+    found = []
+    for index, calls in enumerate(sorted(groups)):
+        found.append(_iteration(watch, index, calls, groups[calls]["members"], objective))
+    return found
+
+
+def _iteration(watch: Watch, index: int, calls: tuple[int, ...], members: list[tuple[Leaf, list]], objective: str | None) -> dict[str, Any]:
+    backwards = [watch.backwards[c] for c in calls]
+    uses = [consumed(history) for _, history in members]
+    reads = [u.read for u in uses if u.read is not None]
+    read = reads[0] if reads else None
+    previous = watch.backwards[calls[0] - 1].launches_before if calls[0] > 0 else 0
+    return {
+        "index": index,
+        "parameter_keys": [leaf.key for leaf, _ in members],
+        "backward_calls": list(calls),
+        "ops": sum(b.ops for b in backwards),
+        "tapes": len(backwards),
+        "launches": backwards[-1].launches_before - previous,
+        "losses": [b.loss for b in backwards],
+        "gradient_norm": math.sqrt(sum(u.norm**2 for u in uses)),
+        "gradient_read": {**(read.place or {}), "how": read.how, "when": uses[0].when} if read is not None else None,
+        "discarded": sorted({c for u in uses for c in u.discarded}),
+        "plan": _plan(index, calls, backwards, members, uses, objective),
+    }
+
+
+def _plan(index: int, calls: tuple[int, ...], backwards: list[Backward], members: list[tuple[Leaf, list]], uses: list, objective: str | None) -> dict[str, Any]:
+    """Everything that a later run needs to find this iteration again."""
+    parameters = []
+    for leaf, history in members:
+        by_call = {u["call"]: u for u in leaf.uses}
+        first = by_call[calls[0]]
+        write = next((e.event for e in history if e.kind == "write"), first["last_write"])
+        if 0 <= first["first_use"] <= write:
+            write = first["last_write"]
+        parameters.append(
+            {
+                **describe(leaf),
+                "serial": first["serial"],
+                "event": write + 1,
+                "check_event": first["first_use"],
+                "uses": {str(c): {"first_use": by_call[c]["first_use"]} for c in calls if c in by_call},
+            }
+        )
+    return {
+        "iteration": index,
+        "pause": min(p["event"] for p in parameters),
+        "backward_calls": list(calls),
+        "call_events": {str(b.call): b.event for b in backwards},
+        "call_places": {str(b.call): b.place for b in backwards},
+        "until_event": max(u.end_event for u in uses),
+        "outputs": {str(b.call): b.outputs for b in backwards if b.kind == "seeded"},
+        "objective": objective,
+        "objective_name": " + ".join(dict.fromkeys(b.loss_name or "seeded outputs" for b in backwards)),
+        "objective_kind": "seeded" if any(b.kind == "seeded" for b in backwards) else "loss",
+        "objective_dtype": backwards[-1].loss_dtype if backwards[-1].loss_dtype in ("float64", "float16") else "float32",
+        "ops": sum(b.ops for b in backwards),
+        "parameters": parameters,
+    }
+
+
+def objectives(watch: Watch) -> list[dict[str, Any]]:
+    """The distinct objectives, with the line that hands each to backward."""
+    found: dict[Any, dict[str, Any]] = {}
+    for b in watch.backwards:
+        place = b.place or {}
+        key = (b.loss_name, place.get("file"), place.get("line"))
+        found.setdefault(key, {"name": b.loss_name, "dtype": b.loss_dtype, "kind": b.kind, "file": place.get("file"), "line": place.get("line")})
+    return list(found.values())
+
+
+def nonfinite(found: list[dict[str, Any]], watch: Watch) -> dict[str, Any] | None:
+    """The first iteration whose loss or gradient is not a number."""
+    for iteration in found:
+        place = watch.backwards[iteration["backward_calls"][-1]].place or {}
+        where = {"file": place.get("file"), "line": place.get("line")}
+        if any(x is not None and not math.isfinite(x) for x in iteration["losses"]):
+            return {"iteration": iteration["index"], "what": "loss", "name": watch.backwards[iteration["backward_calls"][-1]].loss_name, **where}
+        if not math.isfinite(iteration["gradient_norm"]):
+            return {"iteration": iteration["index"], "what": "gradient", "name": iteration["parameter_keys"][0].rsplit(":", 1)[-1].rsplit("#", 1)[0], **where}
+    return None
+
+
+def summary(watch: Watch, objective: str | None) -> dict[str, Any]:
+    """The part of trace.json that comes from watching."""
+    chosen, how = choose(watch)
+    found = iterations(watch, chosen, objective)
+    notes = []
+    if watch.captures:
+        notes.append("the program captures CUDA-style graphs (wp.ScopedCapture): what runs inside them was not followed")
+    if how == "changing":
+        notes.append("no read of a gradient was seen; the parameters are the leaves that change between iterations")
+    if watch.parameter_expression is not None and not chosen:
+        notes.append(watch.parameter_error or f"no leaf of a tape is called {watch.parameter_expression!r}")
+    listed = found if len(found) <= LISTED_ITERATIONS else found[: LISTED_ITERATIONS // 2] + found[-LISTED_ITERATIONS // 2 :]
+    last = watch.backwards[-1] if watch.backwards else None
+    return {
+        "parameters": [describe(leaf) for leaf in chosen],
+        "chosen_by": how,
+        "leaves": [describe(leaf) for leaf in watch.leaves.values() if leaf not in chosen][:LISTED_LEAVES],
+        "objectives": objectives(watch),
+        "iterations": listed,
+        "iterations_seen": len(found),
+        "backward_calls": len(watch.backwards),
+        "structure": {
+            "launches_per_iteration": found[0]["launches"] if found else None,
+            "kernels": last.kernels if last else {},
+            "arrays": watch.registry.count,
+        },
+        "nonfinite": nonfinite(found, watch),
+        "notes": notes,
+    }

@@ -1,0 +1,104 @@
+"""What a tape holds: operations, the arrays they read first (leaves), and where each was first used."""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from typing import Any, Callable
+
+from .arrays import arrays_in, is_array
+from .registry import SERIAL, LaunchArguments, Ranges, root, span
+
+
+class TapeState:
+    """One recording of a tape, from the first operation after it was made or reset."""
+
+    def __init__(self) -> None:
+        self.enter_event = -1
+        self.enter_place: dict[str, Any] | None = None
+        self.ops = 0
+        self.kernels: Counter[str] = Counter()
+        self.leaves: dict[int, Any] = {}  # first byte -> array read before anything on the tape wrote it
+        self.first_use: dict[int, tuple[int, int]] = {}  # root's first byte -> (event, last write before it)
+        self.written = Ranges()
+        self.outputs: dict[int, Any] = {}  # first byte -> array written and not read since
+
+    def record(self, event: int, name: str, arrays: list[tuple[Any, bool, bool]], last_write: dict[int, int]) -> None:
+        """Add one operation: its arrays as (array, read, written)."""
+        self.ops += 1
+        self.kernels[name] += 1
+        for array, read, _ in arrays:
+            base = root(array).ptr
+            if base not in self.first_use:
+                self.first_use[base] = (event, last_write.get(base, -1))
+            if read:
+                self.outputs.pop(array.ptr, None)
+                if array.ptr not in self.leaves and array._grad is not None and not self.written.touches(*span(array)):
+                    self.leaves[array.ptr] = array
+        for array, _, written in arrays:
+            if written:
+                self.written.add(*span(array))
+                if array._grad is not None:
+                    self.outputs[array.ptr] = array
+
+
+def recorded_arrays(function: Callable, arrays: Any) -> list[tuple[Any, bool, bool]]:
+    """(array, read, written) of a recorded function: exact for Warp's own copies, else both for all."""
+    source = dest = None
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        if name == "src":
+            source = value
+        elif name == "dest":
+            dest = value
+    if is_array(source) and is_array(dest):
+        return [(source, True, False), (dest, False, True)]
+    return [(array, True, True) for value in arrays or () for _, array in arrays_in(value)]
+
+
+class Tapes:
+    """The recordings of all living tapes; a tape that the program drops is dropped here too."""
+
+    def __init__(self, arguments: LaunchArguments):
+        self._arguments = arguments
+        self._states: dict[int, tuple[weakref.ref, TapeState]] = {}
+        self.last_write: dict[int, int] = {}  # root's first byte -> event of its last write that we saw
+        self.intermediates: set[int] = set()  # numbers of arrays that some tape wrote
+
+    def of(self, tape: Any) -> TapeState:
+        known = self._states.get(id(tape))
+        if known is None or known[0]() is not tape:
+            key = id(tape)
+            known = (weakref.ref(tape, lambda _, key=key: self._states.pop(key, None)), TapeState())
+            self._states[key] = known
+        return known[1]
+
+    def forget(self, tape: Any) -> None:
+        """The tape was reset: its next recording is a new one."""
+        self._states.pop(id(tape), None)
+
+    def launch(self, event: int, kernel: Any, inputs: Any, outputs: Any, tape: Any | None) -> list[tuple[Any, bool, bool]]:
+        """Note a launch; returns its arrays as (array, read, written)."""
+        arrays = self._arguments.of(kernel, inputs, outputs)
+        if tape is not None:
+            self.record(tape, event, kernel.key, arrays)
+        for array, _, written in arrays:
+            if written:
+                self.last_write[root(array).ptr] = event
+        return arrays
+
+    def record(self, tape: Any, event: int, name: str, arrays: list[tuple[Any, bool, bool]]) -> None:
+        """Add an operation to a tape's recording."""
+        self.of(tape).record(event, name, arrays, self.last_write)
+        for array, _, written in arrays:
+            if written and array._grad is not None:
+                self.intermediates.add(array.__dict__.get(SERIAL, -1))
+
+    def wrote(self, event: int, array: Any) -> None:
+        """Note a write by the host, a fill, a copy or a creation."""
+        if is_array(array):
+            self.last_write[root(array).ptr] = event

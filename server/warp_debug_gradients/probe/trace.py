@@ -1,0 +1,442 @@
+"""The run that only watches: events -> tapes, parameters, objectives, iterations.
+
+`Watch` is a listener of `hooks`. It changes nothing and keeps little: numbers, names and places. What it
+learned is turned into `trace.json` by `summary.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import weakref
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+import numpy as np
+
+from . import names
+from .arrays import checksum, describe_dtype, host, is_array, is_differentiable, overlap, scalars
+from .consumption import Entry
+from .hooks import Event
+from .registry import LaunchArguments, Registry, root
+from .tapes import TapeState, Tapes, recorded_arrays
+
+NAMED_BACKWARDS = 4  # variables are looked up by name around the first backward calls; later ones reuse the names
+CHECKSUM_LIMIT = 64 << 20  # bytes; a larger parameter is not compared between iterations by content
+
+
+@dataclass
+class Leaf:
+    """An array that a tape reads and never wrote: a candidate parameter, the same through all iterations."""
+
+    key: str
+    name: str
+    aliases: list[str]
+    allocated: dict[str, Any] | None
+    dtype: str
+    shape: list[int]
+    scalars: int
+    device: str
+    array: weakref.ref
+    serial: int
+    gradient: np.ndarray | None = None  # what the last backward left
+    content: int | None = None
+    history: list[Entry] = field(default_factory=list)
+    uses: list[dict[str, Any]] = field(default_factory=list)  # one a backward call: serial, first use, last write
+    orphan: bool = False  # its gradient is read, yet no tape reads it
+
+
+@dataclass
+class Backward:
+    """One call of Tape.backward by the user's program."""
+
+    call: int
+    event: int
+    place: dict[str, Any] | None
+    kind: str  # 'loss' or 'seeded'
+    loss: float | None
+    loss_name: str | None
+    loss_dtype: str | None
+    outputs: list[int]  # serials of the arrays that carry a seed
+    ops: int
+    tape_event: int
+    tape_place: dict[str, Any] | None
+    launches_before: int
+    kernels: dict[str, int]
+    keys: list[str]
+
+
+class Watch:
+    """Listener that sees everything and decides nothing."""
+
+    def __init__(self, wp: Any, origins: names.Origins, registry: Registry, arguments: LaunchArguments, on_event: Callable[[Event], None] | None = None):
+        self.wp = wp
+        self.origins = origins
+        self.registry = registry
+        self.tapes = Tapes(arguments)
+        self.leaves: dict[str, Leaf] = {}
+        self.backwards: list[Backward] = []
+        self.early_reads: list[tuple[Event, Any, Any]] = []
+        self.launches = 0
+        self.captures = 0
+        self.reads_unmatched = 0
+        self.parameter_expression: str | None = None
+        self.parameter_error: str | None = None
+        self.named: dict[int, str] = {}  # serial -> name that the user gave with --parameter
+        self.on_event = on_event
+        self.started = time.perf_counter()
+        self._views: list[tuple[Leaf, Entry, weakref.ref]] = []
+
+    # -- hook interface ------------------------------------------------------------------------
+
+    def created(self, array: Any) -> None:
+        self.registry.created(array)
+
+    def recorded_function(self, function: Callable, arrays: Any) -> None:
+        tape = self.active_tape
+        if tape is not None:
+            self.tapes.record(tape, self._event_index, "recorded function", recorded_arrays(function, arrays))
+
+    _event_index = 0
+
+    @property
+    def active_tape(self) -> Any | None:
+        runtime = self.wp._src.context.runtime
+        return runtime.tape if runtime is not None else None
+
+    def before(self, event: Event) -> None:
+        self._event_index = event.index
+        if self.on_event is not None:
+            self.on_event(event)
+        kind = event.kind
+        if kind == "launch":
+            self._before_launch(event)
+        elif kind in ("numpy", "bridge"):
+            self._maybe_read(event, event.subject, kind)
+        elif kind in ("copy", "assign"):
+            self._maybe_read(event, event.args[1] if len(event.args) > 1 else event.kwargs.get("src"), kind)
+        elif kind == "backward":
+            self._before_backward(event)
+
+    def after(self, event: Event) -> None:
+        kind = event.kind
+        if kind == "launch":
+            self._after_launch(event)
+        elif kind == "create":
+            self.tapes.wrote(event.index, event.subject)
+        elif kind in ("zero_", "fill_", "assign", "copy"):
+            self._after_write(event)
+        elif kind == "numpy":
+            self._hold_view(event)
+        elif kind == "tape_enter":
+            state = self.tapes.of(event.subject)
+            if state.ops == 0:
+                state.enter_event = event.index
+                state.enter_place = names.place(self.origins.frame(2))
+        elif kind == "backward":
+            self._after_backward(event)
+        elif kind in ("tape_zero", "tape_reset"):
+            self._after_zero(event)
+            if kind == "tape_reset":
+                self.tapes.forget(event.subject)
+        elif kind.startswith("capture"):
+            self.captures += 1
+
+    # -- launches ------------------------------------------------------------------------------
+
+    @staticmethod
+    def launch_arguments(event: Event) -> tuple[Any, Any]:
+        args, kwargs = event.args, event.kwargs
+        inputs = args[2] if len(args) > 2 else kwargs.get("inputs", ())
+        outputs = args[3] if len(args) > 3 else kwargs.get("outputs", ())
+        return inputs or (), outputs or ()
+
+    def _before_launch(self, event: Event) -> None:
+        inputs, outputs = self.launch_arguments(event)
+        for values in (inputs, outputs):
+            for value in values:
+                if is_array(value) and self.registry.might_be_gradient(value):
+                    self._maybe_read(event, value, f"launch of {getattr(event.subject, 'key', 'a kernel')}")
+
+    def _after_launch(self, event: Event) -> None:
+        self.launches += 1
+        inputs, outputs = self.launch_arguments(event)
+        tape = self.active_tape if event.kwargs.get("record_tape", True) and not event.kwargs.get("adjoint") else None
+        arrays = self.tapes.launch(event.index, event.subject, inputs, outputs, tape)
+        if tape is None:
+            for array, _, written in arrays:
+                if written:
+                    self._note_zeroed(event, array)
+
+    def _after_write(self, event: Event) -> None:
+        self.tapes.wrote(event.index, event.subject)
+        self._note_zeroed(event, event.subject)
+
+    # -- gradients -----------------------------------------------------------------------------
+
+    def _matching(self, gradient: Any) -> list[Leaf]:
+        """The leaves whose gradient buffer shares memory with `gradient`."""
+        matches = []
+        for leaf in self.leaves.values():
+            array = leaf.array()
+            if array is not None and array._grad is not None and overlap(array._grad, gradient):
+                matches.append(leaf)
+        return matches
+
+    def _maybe_read(self, event: Event, array: Any, how: str) -> None:
+        if not is_array(array):
+            return
+        owner = self.registry.owner_of_gradient(array)
+        if owner is None:
+            return
+        matches = self._matching(array)
+        if not matches and self.backwards and is_differentiable(owner) and not self._is_intermediate(owner):
+            matches = [self._adopt_orphan(owner)]
+        if not matches:
+            self.early_reads.append((event, array, weakref.ref(owner)))
+            self.reads_unmatched += 1
+            return
+        place = names.place(self.origins.frame(3))
+        for leaf in matches:
+            self._log_read(leaf, event, how, place)
+
+    def _log_read(self, leaf: Leaf, event: Event, how: str, place: dict[str, Any] | None) -> None:
+        owner = leaf.array()
+        now = scalars(owner._grad) if owner is not None and owner._grad is not None else None
+        same = None if leaf.gradient is None or now is None else bool(np.array_equal(now, leaf.gradient, equal_nan=True))
+        norm = float(np.linalg.norm(now.astype(float))) if now is not None else math.nan
+        leaf.history.append(Entry("read", event.index, gradient=self.keep(now), norm=norm, same=same, place=place, how=how))
+
+    def keep(self, values: np.ndarray | None) -> np.ndarray | None:
+        """A run that only watches keeps norms, not values; the measuring run overrides this."""
+        return None
+
+    def _is_intermediate(self, owner: Any) -> bool:
+        return self.registry.serial(owner) in self.tapes.intermediates or self.registry.serial(root(owner)) in self.tapes.intermediates
+
+    def _hold_view(self, event: Event) -> None:
+        """On CPU `.numpy()` is a live view: remember it, to know later whether somebody still holds it."""
+        view = event.result
+        if not isinstance(view, np.ndarray):
+            return
+        try:
+            reference = weakref.ref(view)
+        except TypeError:
+            return
+        for leaf in self.leaves.values():
+            if leaf.history and leaf.history[-1].event == event.index and leaf.history[-1].kind == "read":
+                self._views.append((leaf, leaf.history[-1], reference))
+
+    def _mark_held(self) -> None:
+        alive = []
+        for leaf, entry, reference in self._views:
+            entry.held = reference() is not None
+            if entry.held:
+                alive.append((leaf, entry, reference))
+        self._views = alive
+
+    def _note_zeroed(self, event: Event, array: Any) -> None:
+        if not is_array(array) or self.registry.owner_of_gradient(array) is None:
+            return
+        for leaf in self._matching(array):
+            self._zero_entry(leaf, event)
+
+    def _after_zero(self, event: Event) -> None:
+        for leaf in self.leaves.values():
+            if leaf.history and leaf.history[-1].kind != "zero":
+                self._zero_entry(leaf, event)
+
+    def _zero_entry(self, leaf: Leaf, event: Event) -> None:
+        owner = leaf.array()
+        if owner is not None and owner._grad is not None and not np.any(host(owner._grad)):
+            leaf.history.append(Entry("zero", event.index))
+            leaf.gradient = None
+
+    # -- backward ------------------------------------------------------------------------------
+
+    def _before_backward(self, event: Event) -> None:
+        tape = event.subject
+        loss = event.args[1] if len(event.args) > 1 else event.kwargs.get("loss")
+        grads = event.args[2] if len(event.args) > 2 else event.kwargs.get("grads")
+        state = self.tapes.of(tape)
+        frame = self.origins.frame(3)
+        call = len(self.backwards)
+        found: dict[int, list[str]] = {}
+        leaves = [a for a in state.leaves.values() if is_differentiable(a)]
+        if call < NAMED_BACKWARDS:
+            wanted = {id(a): a for a in [*leaves, *([loss] if is_array(loss) else [])]}
+            found = names.find(wanted, self.origins.frames(frame))
+        if self.parameter_expression is not None and call < NAMED_BACKWARDS:
+            leaves = self._named_parameter(frame, leaves)
+        keys = [self._leaf(array, state, found.get(id(array), []), call) for array in leaves]
+        for leaf in [leaf for leaf in self.leaves.values() if leaf.orphan and leaf.key not in keys]:
+            array = leaf.array()
+            if array is not None:
+                keys.append(self._leaf(array, None, [], call))
+        seeds = self._seeds(loss, grads, state)
+        self.backwards.append(
+            Backward(
+                call=call,
+                event=event.index,
+                place=names.place(frame),
+                kind="loss" if is_array(loss) else "seeded",
+                loss=float(np.asarray(host(loss), dtype=float).reshape(-1)[0]) if is_array(loss) and loss.size else None,
+                loss_name=self._name(loss, found.get(id(loss), [])) if is_array(loss) else ", ".join(self._name(a, []) for a in seeds) or None,
+                loss_dtype=describe_dtype(loss) if is_array(loss) else (describe_dtype(seeds[0]) if seeds else None),
+                outputs=[self.registry.serial(a) for a in seeds],
+                ops=state.ops,
+                tape_event=state.enter_event,
+                tape_place=state.enter_place,
+                launches_before=self.launches,
+                kernels=dict(state.kernels),
+                keys=keys,
+            )
+        )
+        self._mark_held()
+        self._content_changes(event, keys)
+        self._attach_early_reads(keys)
+
+    @staticmethod
+    def _seeds(loss: Any, grads: Any, state: Any) -> list[Any]:
+        """The arrays that a backward without a scalar loss starts from."""
+        if is_array(loss):
+            return []
+        if grads:
+            return [a for a in grads if is_array(a)]
+        return [a for a in state.outputs.values() if a._grad is not None and np.any(host(a._grad))]
+
+    def _name(self, array: Any, found: list[str]) -> str:
+        if found:
+            return found[0]
+        place = self.registry.allocated.get(self.registry.serial(array))
+        return (names.assigned_name(*place) if place else None) or f"array of shape {tuple(array.shape)}"
+
+    def _leaf(self, array: Any, state: TapeState | None, found: list[str], call: int) -> str:
+        """The key of a leaf, made on first sight; the same variable keeps its key when its array is rebuilt."""
+        serial = self.registry.serial(array)
+        base = root(array).ptr
+        first_use, write = state.first_use.get(base, (-1, -1)) if state is not None else (-1, -1)
+        if first_use < 0:
+            write = self.tapes.last_write.get(base, -1)
+        leaf = self._known_leaf(array, serial, found, call)
+        if leaf is None:
+            leaf = self._new_leaf(array, serial, found)
+        leaf.uses.append({"call": call, "serial": serial, "first_use": first_use, "last_write": write})
+        return leaf.key
+
+    def _known_leaf(self, array: Any, serial: int, found: list[str], call: int) -> Leaf | None:
+        for leaf in self.leaves.values():
+            if leaf.serial == serial:
+                return leaf
+        place = self._allocated(serial)
+        shape = [int(n) for n in array.shape]
+        for leaf in self.leaves.values():
+            taken = bool(leaf.uses) and leaf.uses[-1]["call"] == call
+            same_variable = leaf.allocated == place and (not found or leaf.name in found or leaf.name == self._name(array, found))
+            if same_variable and not taken and leaf.shape == shape and leaf.dtype == describe_dtype(array):
+                leaf.array, leaf.serial, leaf.gradient = weakref.ref(array), serial, None
+                self.registry.own_gradient(array)
+                return leaf
+        return None
+
+    def _new_leaf(self, array: Any, serial: int, found: list[str]) -> Leaf:
+        place, name = self._allocated(serial), self._name(array, found)
+        base = f"{place['file']}:{place['line']}:{name}" if place else name
+        leaf = Leaf(
+            key=f"{base}#{sum(k.startswith(base + '#') for k in self.leaves)}",
+            name=name,
+            aliases=found,
+            allocated=place,
+            dtype=describe_dtype(array),
+            shape=[int(n) for n in array.shape],
+            scalars=int(np.asarray(host(array)).size),
+            device=str(array.device),
+            array=weakref.ref(array),
+            serial=serial,
+        )
+        self.leaves[leaf.key] = leaf
+        self.registry.own_gradient(array)
+        return leaf
+
+    def _allocated(self, serial: int) -> dict[str, Any] | None:
+        place = self.registry.allocated.get(serial)
+        return {"file": place[0], "line": place[1]} if place else None
+
+    def _adopt_orphan(self, owner: Any) -> Leaf:
+        """An array whose gradient is read although no tape reads it: its gradient stays zero."""
+        call = self.backwards[-1]
+        found = names.find({id(owner): owner}, self.origins.frames(self.origins.frame(4)))
+        leaf = self.leaves[self._leaf(owner, None, found.get(id(owner), []), call.call)]
+        leaf.orphan = True
+        leaf.gradient = scalars(owner._grad)
+        leaf.uses[-1]["event"] = call.event
+        norm = float(np.linalg.norm(leaf.gradient.astype(float)))
+        leaf.history.append(Entry("write", leaf.uses[-1]["last_write"]))
+        leaf.history.append(Entry("backward", call.event, call.call, self.keep(leaf.gradient), norm))
+        call.keys.append(leaf.key)
+        return leaf
+
+    def _named_parameter(self, frame: Any, leaves: list[Any]) -> list[Any]:
+        """Evaluate --parameter in the frames around backward; the array joins the leaves."""
+        problem = f"no variable {self.parameter_expression!r} where backward is called"
+        for user_frame in self.origins.frames(frame):
+            try:
+                value = eval(self.parameter_expression or "", user_frame.f_globals, dict(user_frame.f_locals))  # noqa: S307
+            except Exception as error:
+                problem = f"{self.parameter_expression!r}: {type(error).__name__}: {error}"
+                continue
+            if is_array(value):
+                self.named[self.registry.serial(value)] = self.parameter_expression or ""
+                self.parameter_error = None
+                return leaves if any(a is value for a in leaves) else [*leaves, value]
+            problem = f"{self.parameter_expression!r} is a {type(value).__name__}, not a wp.array"
+        if not self.named:
+            self.parameter_error = problem
+        return leaves
+
+    def _content_changes(self, event: Event, keys: list[str]) -> None:
+        """An update that no hook saw (through a NumPy view, another framework) shows in the bytes."""
+        for key in keys:
+            leaf = self.leaves[key]
+            array = leaf.array()
+            content = checksum(array) if array is not None and array.capacity <= CHECKSUM_LIMIT else None
+            use = leaf.uses[-1]
+            earlier = leaf.uses[-2] if len(leaf.uses) > 1 else None
+            changed = leaf.content is not None and content is not None and content != leaf.content
+            if earlier is None or use["serial"] != earlier["serial"] or use["last_write"] > earlier["event"] or changed:
+                self._write_entry(leaf, use["last_write"], earlier["event"] if earlier else -1)
+            use["event"] = event.index
+            leaf.content = content
+
+    @staticmethod
+    def _write_entry(leaf: Leaf, write: int, previous_backward: int) -> None:
+        """Put the write where it happened; one that no hook saw goes to the end of what is known."""
+        history = leaf.history
+        at = len(history)
+        if write > previous_backward:
+            while at > 0 and history[at - 1].event > write:
+                at -= 1
+        history.insert(at, Entry("write", write))
+
+    def _attach_early_reads(self, keys: list[str]) -> None:
+        """Reads from before this backward that nobody could place then: stale reads of these leaves."""
+        for event, gradient, owner in self.early_reads:
+            for key in keys:
+                leaf = self.leaves[key]
+                array = leaf.array()
+                if owner() is not None and array is not None and array._grad is not None and overlap(array._grad, gradient):
+                    leaf.history.append(Entry("read", event.index, gradient=self.keep(scalars(array._grad)), norm=0.0, how=event.kind))
+        self.early_reads.clear()
+
+    def _after_backward(self, event: Event) -> None:
+        call = self.backwards[-1]
+        for key in call.keys:
+            leaf = self.leaves[key]
+            array = leaf.array()
+            if array is None:
+                continue
+            gradient = scalars(array._grad) if array._grad is not None else None
+            leaf.gradient = gradient
+            norm = float(np.linalg.norm(gradient.astype(float))) if gradient is not None else 0.0
+            leaf.history.append(Entry("backward", event.index, call.call, self.keep(gradient), norm))
+
