@@ -105,7 +105,7 @@ def _gradcheck(result: GradcheckResult, few: int) -> list[str]:
         rows = [f"{d.label}: {pair(d)} -> {d.verdict}" for d in result.gradient.directions]
         lines += _section("Directions", _cut(rows, few))
         rows = [
-            f"[{e.index}{'' if e.component is None else f'.{e.component}'}] {pair(e)}, ratio {number(e.ratio)} -> {e.verdict}"
+            f"{e.component or e.index}: {pair(e)}, ratio {number(e.ratio)} -> {e.verdict}"
             for e in result.gradient.elements
         ]
         lines += _section("Elements", _cut(rows, few))

@@ -104,9 +104,11 @@ class Location(Model):
     line: int | None = None
 
 
-class GradientRead(Location):
+class GradientRead(Model):
     """Where and how the user's code reads the gradient."""
 
+    file: str | None = None
+    line: int | None = None
     how: str | None = None
     when: str | None = Field(None, description="'after' backward, 'before' it (stale), or 'zeroed'")
 
@@ -169,6 +171,7 @@ class Direction(Model):
     relative_error: Num | None = None
     verdict: Verdict | None = None
     reason: str | None = None
+    message: str | None = None
     step: Num | None = None
     evaluations: int | None = None
 
@@ -176,8 +179,8 @@ class Direction(Model):
 class Element(Model):
     """One component of the gradient."""
 
-    index: int | list[int] | str | None = None
-    component: int | list[int] | str | None = None
+    index: int | list[int] | str | None = Field(None, description="Position among the parameter's scalars")
+    component: int | list[int] | str | None = Field(None, description="In the user's terms, such as '[3].y'")
     autodiff: Num | None = None
     finite_difference: Num | None = None
     error: Num | None = None
@@ -194,6 +197,17 @@ class Gradient(Model):
     relative_error: Num | None = None
     directions: list[Direction] = Field(default_factory=list[Direction])
     elements: list[Element] = Field(default_factory=list[Element])
+
+
+class Consumed(Model):
+    """The gradient that the update uses: which backward calls it comes from, and what became of it on the way."""
+
+    when: str | None = Field(None, description="'after' backward, 'before' it (stale), or 'zeroed'")
+    calls: list[int] = Field(default_factory=list[int], description="Backward calls whose gradient it holds")
+    discarded: list[int] = Field(default_factory=list[int], description="Calls whose gradient was zeroed unread")
+    edited: bool | None = Field(None, description="True if it was changed between backward and the read")
+    norm: Num | None = None
+    read: GradientRead | None = None
 
 
 class Signature(Model):
@@ -291,11 +305,14 @@ class IterationHealth(Model):
     """One optimizer iteration of the traced run."""
 
     index: int
-    losses: list[Num] = Field(default_factory=list[Num])
+    losses: list[Num | None] = Field(
+        default_factory=list[Num | None], description="One a backward call; null where it was seeded without a loss"
+    )
     gradient_norm: Num | None = None
     ops: int | None = None
     tapes: int | None = None
     backward_calls: int | None = None
+    discarded: list[int] = Field(default_factory=list[int], description="Calls whose gradient was zeroed unread")
     gradient_read: GradientRead | None = None
 
 
@@ -390,6 +407,7 @@ class GradcheckResult(Result):
     """Is the consumed gradient right over the full horizon."""
 
     engine: str | None = None
+    consumed: Consumed | None = None
     signature: Signature | None = None
     windows: list[Window] = Field(default_factory=list[Window])
     checks: list[CheckSummary] = Field(

@@ -20,7 +20,7 @@ def trimmed(result: R, detail: Detail) -> R:
     def keep(name: str, items: list[object], most: int) -> None:
         if len(items) > most:
             cut.append(f"{name} ({most} of {len(items)})")
-            del items[most:]
+            del items[most // 2 : most // 2 - most]  # the first and the last ones stay
 
     if isinstance(copy, RunReproResult):
         keep("iterations", copy.iterations, ITERATIONS)  # type: ignore[arg-type]

@@ -17,19 +17,21 @@ NO_ITERATION_IN_TIME = (
 
 # Reasons of an inconclusive check: what the caller can do about it. Codes are those of probe/verdict.py.
 ADVICE = {
-    "not_reproducible": "Make the forward pass deterministic (fix seeds; avoid order-dependent float atomics), or name an "
-    "objective that is less noisy.",
-    "quantised": "The objective is too coarse in its dtype. Name a finer objective (a sum in float64, not a rounded or "
-    "saturated value), or check an iteration where the loss is larger.",
-    "kink": "The objective has a kink here: one-sided derivatives differ, and autodiff may return either. Check another "
-    "iteration, or a parameter value away from the kink.",
-    "staircase": "The objective is flat at small steps and moves in jumps: it is piecewise constant. A zero gradient is "
-    "right there; training needs a smooth surrogate.",
-    "chaotic": "Differences blow up with the horizon. Shorten the horizon with an override and check again.",
-    "noise": "The differences are too noisy to judge. Name a smoother objective or shorten the horizon.",
-    "time": "Give it longer (timeout_s), or shrink the run: run_repro lists the knobs.",
-    "no_parameter": "Name the array that is trained with `parameter`, by its variable name in the script.",
-    "no_backward": "Point to the script that trains: this one never calls Tape.backward.",
+    "not_reproducible": "Make the forward pass deterministic (fix seeds; avoid order-dependent float atomics), or name "
+    "a less noisy objective.",
+    "quantised": "The objective is too coarse in its dtype. Name a finer objective, or check an iteration where the "
+    "loss is larger.",
+    "kink": "The one-sided derivatives differ here, and autodiff may return either. Check another iteration, or a "
+    "parameter value away from the kink.",
+    "staircase": "The objective is piecewise constant. A zero gradient is right there; training needs a smooth "
+    "surrogate.",
+    "unsettled": "Differences do not settle at any step. Shorten the horizon with an override, or name a smoother "
+    "objective.",
+    "imprecise": "Name a smoother or finer objective, or shorten the horizon with an override.",
+    "directions_differ": "A fault in few elements and a kink look alike here: check another iteration.",
+    "nonfinite": "The objective itself is not finite nearby: find the first non-finite value in the forward pass first.",
+    "unmeasured": "Give it longer (timeout_s), or shrink the run: run_repro lists the knobs.",
+    "not_measured": "Make the script repeat its own steps (seeds, no clocks or files that change), or try engine=rerun.",
 }
 
 
@@ -55,31 +57,32 @@ def headline_message(check: dict[str, Any], trace: dict[str, Any]) -> str:
     said = str(check.get("message") or "").strip()
     if check["verdict"] == "disagree":
         signature = str((check.get("signature") or {}).get("message") or "").strip()
-        return f"The gradient of {parameter} is wrong {where}. {signature or said}".strip()
+        return f"The gradient of {parameter} is wrong {where}: {signature or said}"
     if check["verdict"] == "inconclusive":
         advice = ADVICE.get(check.get("reason") or "", "")
-        return f"Not decided for {parameter} {where}: {said} {advice}".strip()
+        return f"Not decided for {parameter} {where}: {said.rstrip('.')}. {advice}".strip()
     whole = "over the full horizon" if (check.get("horizon") or {}).get("full", True) else "over PART of the horizon"
     return f"The gradient of {parameter} is right {where}, {whole}.{other_reason(trace)}"
 
 
 def other_reason(trace: dict[str, Any]) -> str:
     """Where the gradient is right and training goes wrong all the same: say so, with the numbers."""
+    indices = [item.get("index", k) for k, item in enumerate(trace.get("iterations") or [])]
     values = losses(trace)
-    bad = next((k for k, v in enumerate(values) if not math.isfinite(v)), None)
-    known = [v for v in values if not math.isnan(v)]
-    if bad is not None and known and trace.get("nonfinite"):
+    known = [v for v in values if v is not None]
+    bad = next((k for k, v in enumerate(values) if v is not None and not math.isfinite(v)), None)
+    if bad is not None:
         return (
-            f" The loss turns non-finite in iteration {bad} (it starts at {known[0]:.4g}): the gradient is not the reason. "
-            "Look at the step size, the time step, or an overflow in the forward pass."
+            f" The loss turns non-finite in iteration {indices[bad]} (it starts at {known[0]:.4g}): the gradient is not "
+            "the reason. Look at the step size, the time step, or an overflow in the forward pass."
         )
     rise = first_rise(values)
     if rise is None:
         return " If training still disappoints, look at the learning rate, the loss's scale, and the model itself."
     return (
-        f" The loss nevertheless rises, {values[rise - 1]:.4g} -> {values[rise]:.4g} from iteration {rise - 1} to {rise} "
-        f"(first {values[0]:.4g}, last {values[-1]:.4g}): the gradient is not the reason. Look at the learning rate, "
-        "momentum or clipping, or noise in the objective."
+        f" The loss nevertheless rises, {values[rise - 1]:.4g} -> {values[rise]:.4g} from iteration {indices[rise - 1]} "
+        f"to {indices[rise]} (first {known[0]:.4g}, last {known[-1]:.4g}): the gradient is not the reason. Look at the "
+        "learning rate, momentum or clipping, or noise in the objective."
     )
 
 

@@ -11,6 +11,7 @@ from warp_debug_gradients.operations.iterations import choose_iterations
 from warp_debug_gradients.operations.measurement import Measurement, refuse_broken_probe, script_error
 from warp_debug_gradients.schemas import (
     CheckSummary,
+    Consumed,
     GradcheckRequest,
     GradcheckResult,
     Gradient,
@@ -101,6 +102,7 @@ def build_result(
     result.iteration = headline.get("iteration")
     result.horizon = _horizon(headline.get("horizon"))
     result.gradient = Gradient.model_validate(headline.get("gradient") or {})
+    result.consumed = Consumed.model_validate(headline["consumed"]) if headline.get("consumed") else None
     result.signature = Signature.model_validate(headline["signature"]) if headline.get("signature") else None
     result.windows = [Window.model_validate(w) for w in headline.get("windows") or []]
     result.checks = [_summary(check) for check in checks]

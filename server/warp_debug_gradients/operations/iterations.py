@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from warp_debug_gradients.errors import UsageError
@@ -31,28 +30,30 @@ def choose_iterations(trace: dict[str, Any], requested: int | None) -> list[int]
 
 
 def turning_point(trace: dict[str, Any]) -> int | None:
-    """The iteration whose update made something turn: a non-finite gradient's own; for a loss, the one before."""
-    iterations = trace.get("iterations") or []
-    nonfinite = trace.get("nonfinite")
-    if nonfinite and nonfinite.get("iteration") is not None:
-        at = int(nonfinite["iteration"])
-        position = at if nonfinite.get("what") == "gradient" else max(at - 1, 0)
-        return position if position < len(iterations) else None
+    """The position of the iteration whose update made something turn: a non-finite gradient's own; for a loss
+    that rises or is not finite, the one before."""
+    indices = [item.get("index", k) for k, item in enumerate(trace.get("iterations") or [])]
+    nonfinite = trace.get("nonfinite") or {}
+    if nonfinite.get("iteration") in indices:
+        position = indices.index(nonfinite["iteration"])
+        return position if nonfinite.get("what") == "gradient" else max(position - 1, 0)
     rise = first_rise(losses(trace))
     return None if rise is None else rise - 1
 
 
-def first_rise(values: list[float]) -> int | None:
-    """The first position whose loss is clearly above the previous one."""
+def first_rise(values: list[float | None]) -> int | None:
+    """The first position whose loss is clearly above the one before."""
     for k in range(1, len(values)):
-        if values[k] > values[k - 1] + (RISE - 1) * abs(values[k - 1]):
+        before, now = values[k - 1], values[k]
+        if before is not None and now is not None and now > before + (RISE - 1) * abs(before):
             return k
     return None
 
 
-def losses(trace: dict[str, Any]) -> list[float]:
-    """The summed loss of each iteration (NaN where none was seen)."""
-    return [
-        sum(as_float(v) for v in item.get("losses") or []) if item.get("losses") else math.nan
-        for item in trace.get("iterations") or []
-    ]
+def losses(trace: dict[str, Any]) -> list[float | None]:
+    """The summed loss of each iteration; None where backward was seeded and there is no scalar loss."""
+    found: list[float | None] = []
+    for item in trace.get("iterations") or []:
+        known = [as_float(v) for v in item.get("losses") or [] if v is not None]
+        found.append(sum(known) if known else None)
+    return found

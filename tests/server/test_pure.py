@@ -1,0 +1,166 @@
+"""The pure parts: printed metrics, knobs, the choice of iterations, numbers that are not finite."""
+
+import json
+import math
+
+import pytest
+from warp_debug_gradients.errors import UsageError
+from warp_debug_gradients.metrics import printed_series, trend
+from warp_debug_gradients.operations.iterations import choose_iterations, first_rise
+from warp_debug_gradients.schemas import GradcheckRequest, Gradient, RunReproResult, as_float
+from warp_debug_gradients.shrink import find_knobs
+
+# --- metrics
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["iter  0  kappa=0.61  err=0.0399 grad=+0.2", "iter  1  kappa=0.62  err=0.02 grad=-0.1"], ["kappa", "err", "grad"]),
+        (["step 5: loss 1.2e-3", "step 6: loss 1.1e-3"], ["loss"]),
+        ([" 3 loss=0.5 |g|=0.25", " 4 loss=0.4 |g|=0.2"], ["loss", "|g|"]),
+        (["Epoch 3/100, train loss: 3.4", "Epoch 4/100, train loss: 2.4"], ["train loss"]),
+        (["loss: nan", "loss: 2.0"], ["loss"]),
+        (["ply=[0.2 0.3]", "ply=[0.1 0.3]"], ["ply"]),
+        (["Module a 1 load on device 'cpu' took 3.1 ms", "Module b 2 load on device 'cpu' took 2 ms"], []),
+        (["loss=1.0"], []),  # one number is no series
+        (["nothing here", ""], []),
+    ],
+)
+def test_printed_series(lines, expected):
+    assert [series.name for series in printed_series("\n".join(lines))] == expected
+
+
+def test_series_values():
+    (loss,) = printed_series("it 0 loss=4e-2\nit 1 loss=.01\nit 2 loss=1E-3")
+    assert (loss.first, loss.last, loss.count, loss.trend) == (0.04, 0.001, 3, "decreasing")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 0.5], "decreasing"),
+        ([1, 2], "increasing"),
+        ([1, 5, 1.0000001], "stalled"),
+        ([0, 0], "stalled"),
+        ([1, math.nan], "nonfinite"),
+        ([1, math.inf, 1], "nonfinite"),
+    ],
+)
+def test_trend(values, expected):
+    assert trend(values) == expected
+
+
+# --- knobs
+
+PROGRAM = """
+import warp as wp
+N = 64
+STEPS, DT = 40, 0.2
+HALF = N // 2
+SMALL = 2
+UNUSED = 500
+TWICE = 9
+TWICE = 10
+x = wp.zeros(shape=N)
+y = wp.zeros(HALF)
+def run():
+    for _ in range(STEPS):
+        wp.launch(f, dim=N, inputs=[x])
+    for _ in range(SMALL, TWICE):
+        pass
+"""
+
+
+def test_knobs():
+    knobs = {knob.name: knob for knob in find_knobs(PROGRAM, "src/train.py", "train")}
+    assert set(knobs) == {"train.N", "train.STEPS"}
+    assert (knobs["train.STEPS"].value, knobs["train.STEPS"].line, knobs["train.STEPS"].file) == (40, 4, "src/train.py")
+    assert knobs["train.STEPS"].bounds == "loop iterations"
+    assert knobs["train.N"].bounds == "array size, launch dimension (threads)"
+    assert all(2 <= knob.suggested < knob.value for knob in knobs.values())
+
+
+def test_a_file_that_does_not_parse_has_no_knobs():
+    assert find_knobs("def (:", "x.py", "x") == []
+
+
+# --- the choice of iterations
+
+
+def trace(losses, nonfinite=None, first=0):
+    iterations = [{"index": first + k, "losses": [loss]} for k, loss in enumerate(losses)]
+    return {"status": "completed", "iterations": iterations, "nonfinite": nonfinite}
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (trace([1.0]), [0]),
+        (trace([3.0, 2.0, 1.0]), [0, 1]),
+        (trace([3.0, 2.0, 1.0, 5.0]), [0, 1, 2]),  # the update of iteration 2 made the loss rise
+        (trace([1.0, 2.0]), [0, 1]),
+        (trace([1.0, 0.9, 0.8, "nan"], {"iteration": 3, "what": "loss"}), [0, 1, 2]),
+        (trace([1.0, 0.9, 0.8, 0.7], {"iteration": 3, "what": "gradient"}), [0, 1, 3]),
+        (trace([None, None, None]), [0, 1]),  # seeded: no scalar loss
+        (trace([1.0, 1.01, 1.0]), [0, 1]),  # noise is no turn
+    ],
+)
+def test_choice(seen, expected):
+    assert choose_iterations(seen, None) == expected
+
+
+def test_a_requested_iteration_goes_by_its_index():
+    assert choose_iterations(trace([1.0, 0.9], first=7), 8) == [1]
+    with pytest.raises(UsageError, match="no iteration 5: the traced run has 2"):
+        choose_iterations(trace([1.0, 0.9]), 5)
+
+
+def test_first_rise_skips_unknown_losses():
+    assert first_rise([1.0, None, 2.0]) is None
+
+
+# --- numbers that are not finite
+
+
+def test_nonfinite_numbers_survive_json():
+    gradient = Gradient(autodiff=math.nan, finite_difference=-math.inf, error=math.inf, relative_error=0.5)
+    stored = json.loads(gradient.model_dump_json())
+    assert (stored["autodiff"], stored["finite_difference"], stored["error"]) == ("nan", "-inf", "inf")
+    assert Gradient.model_validate(stored).finite_difference == "-inf"
+    assert gradient.model_dump(mode="json")["autodiff"] == "nan"
+    assert math.isnan(as_float("nan"))
+    assert as_float("-inf") == -math.inf
+
+
+def test_the_schema_says_how_nonfinite_numbers_look():
+    schema = Gradient.model_json_schema()["properties"]["autodiff"]
+    assert {"enum": ["nan", "inf", "-inf"], "type": "string"} in schema["anyOf"]
+
+
+def test_unknown_settings_are_errors():
+    with pytest.raises(ValueError, match="itertion"):
+        GradcheckRequest(script="x.py", itertion=1)
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "code"),
+    [
+        ("completed", "agree", 0),
+        ("completed", None, 0),
+        ("completed", "disagree", 1),
+        ("completed", "inconclusive", 4),
+        ("blocked", None, 3),
+        ("timeout", None, 5),
+        ("timeout", "agree", 5),
+        ("failed", None, 70),
+    ],
+)
+def test_exit_codes(status, verdict, code):
+    result = RunReproResult(run_id="r", operation="o", status=status, verdict=verdict, message="", evidence="e")
+    assert result.exit_code == code
+
+
+def test_a_nonfinite_value_is_a_measured_fault():
+    result = RunReproResult(run_id="r", operation="o", status="completed", message="", evidence="e", nonfinite={"iteration": 2})
+    assert result.exit_code == 1
