@@ -10,9 +10,11 @@ MAX_FRAMES = 40
 
 # 'Error while parsing function "k" at FILE:LINE:\n    source\n;', once for the kernel and once for each function.
 _CODEGEN_PLACE = re.compile(r'Error while parsing function "([^"]+)" at (.+?):(\d+):\n.*?\n?;', re.DOTALL)
-_KERNEL_NAME = re.compile(r"(?:kernel|annotations on function|annotations for function) '?([A-Za-z_]\w*)'?(?=[,'. ]|$)")
-_REMOVED = re.compile(
-    r"module 'warp' has no attribute '(sim|fem|optim)'|cannot import name '(sim|fem|optim)' from 'warp'"
+_KERNEL_NAME = re.compile(r"kernel '(\w+)'|Incomplete (?:argument|overload) annotations (?:on|for) function '?(\w+)")
+# `warp.sim` was removed; the other packages are there, but only once they have been imported by name.
+_REMOVED = re.compile(r"module 'warp' has no attribute 'sim'|cannot import name 'sim' from 'warp'")
+_NOT_IMPORTED = re.compile(
+    r"module 'warp' has no attribute '(fem|optim|sparse|render|autograd|utils|jax_experimental)'"
 )
 
 # Import name -> name on PyPI, where they differ.
@@ -155,7 +157,7 @@ def _launched_kernel(error, message):
     """The kernel's name, from the message or from Warp's own frames (`launch` holds it in `kernel`)."""
     named = _KERNEL_NAME.search(message)
     if named:
-        return named.group(1)
+        return named.group(1) or named.group(2)
     found = None
     for entry in _entries(error.__traceback__):
         if f"{os.sep}warp{os.sep}" in _filename(entry):
@@ -167,10 +169,8 @@ def _launched_kernel(error, message):
 def _missing_module(error, message):
     if isinstance(error, ModuleNotFoundError):
         return error.name
-    if isinstance(error, ImportError) and error.name == "warp" or isinstance(error, AttributeError):
-        removed = _REMOVED.search(message)
-        if removed:
-            return "warp." + (removed.group(1) or removed.group(2))
+    if isinstance(error, (ImportError, AttributeError)) and _REMOVED.search(message):
+        return "warp.sim"
     return None
 
 
@@ -193,10 +193,7 @@ def _advice(error, message, missing, kernel, workspace, script, cwd):
     if isinstance(error, ImportError) and "attempted relative import" in message:
         return "This file belongs to a package: run it as a module (python -m package.module), not as a script."
     if isinstance(error, AttributeError) and message.startswith("module 'warp' has no attribute"):
-        file = getattr(sys.modules.get("warp"), "__file__", None) or ""
-        if "site-packages" not in file and os.path.join(os.path.realpath(workspace), "") in os.path.realpath(file):
-            return f"{file} hides the Warp package: rename it."
-        return f"The installed Warp has no such name: compare its version with the one that the program needs ({file})."
+        return _wrong_warp_advice(message)
     for pattern, advice in _ADVICE:
         if re.search(pattern, message):
             return advice.format(kernel=kernel or "the kernel")
@@ -225,6 +222,18 @@ def _missing_advice(name, workspace, script):
         )
     package = _PACKAGES.get(top, top.replace("_", "-"))
     return f"Install it into the interpreter that runs the program: {pip} {package}."
+
+
+def _wrong_warp_advice(message):
+    warp = sys.modules.get("warp")
+    file = getattr(warp, "__file__", None) or f"{list(getattr(warp, '__path__', []))}"
+    hidden = _NOT_IMPORTED.search(message)
+    if not hasattr(warp, "Tape"):
+        return f"{file} is not NVIDIA Warp: rename it, or uninstall it and {sys.executable} -m pip install warp-lang."
+    if hidden:
+        return f"Import it by name: import warp.{hidden.group(1)}."
+    version = getattr(warp, "__version__", "installed here")
+    return f"Warp {version} has no such name: install the version of Warp that the program was written for."
 
 
 def _find_module(name, workspace, limit=2_000):
