@@ -178,6 +178,8 @@ class Program:
             sys.excepthook(type(error), error, error.__traceback__)
         except BaseException as hook_error:
             trim_exception(hook_error)
+            if hook_error.__context__ is error:  # Python shows the two one after the other, not chained
+                hook_error.__context__ = None
             print("Error in sys.excepthook:", file=sys.stderr)
             sys.__excepthook__(type(hook_error), hook_error, hook_error.__traceback__)
             print("\nOriginal exception was:", file=sys.stderr)
