@@ -72,7 +72,7 @@ def directional_derivative(
     parameter_eps: float,
     max_evaluations: int = 15,
 ) -> Steps:
-    """The slope at t = 0 from at most `max_evaluations` values, in at most four batches.
+    """The slope at t = 0 from at most `max_evaluations` values: a scan side by side, then pair by pair.
 
     base: f(theta). repeats: further values at the same theta. scale: natural size of t, e.g. the RMS of the
     parameter for a unit-RMS direction. objective_eps, parameter_eps: machine eps of the two dtypes.
@@ -88,11 +88,8 @@ def directional_derivative(
     exponents = sorted({round(low + spacing * k) for k in range(pairs)})
     yield from ladder.evaluate([unit * 2.0**k for k in exponents])
 
-    for width in (2, 1):
-        left = (max_evaluations - ladder.evaluations) // 2
-        if left < 1 or ladder.good_enough():
-            break
-        steps = ladder.next_steps(unit, low - 4, min(width, left))
+    while max_evaluations - ladder.evaluations >= 2 and not ladder.good_enough():
+        steps = ladder.next_steps(unit, low - 4, 1)
         if not steps:
             break
         yield from ladder.evaluate(steps)
@@ -183,7 +180,7 @@ class _Ladder:
         return best is not None and best.noise > PLAUSIBLE_NOISE * self.floor
 
     def next_steps(self, unit: float, low: int, count: int) -> List[float]:
-        """Up to `count` untried powers of two, nearest to where the least error is expected."""
+        """Up to `count` untried powers of two: beside the best rung, where the least error is predicted."""
         grid = [unit * 2.0**k for k in range(low, WIDEST_EXPONENT + 1)]
         grid = [step for step in grid if step < min(self.failed, default=math.inf)]
         if not grid:
@@ -194,10 +191,17 @@ class _Ladder:
             smallest = min(self.tried)
             return [step for step in reversed(grid) if step < smallest and step not in self.tried][:count]
         probe = unit * 2.0**low
-        probes = [probe] if min(self.tried) > max(probe, FINE_STEP * unit) and self.noise_unproven() else []
-        centre = predicted_best_step(self.rungs, grid, self.floor, unit)[0]
-        near = sorted(grid, key=lambda step: (abs(math.log2(step / centre)), -step))
-        return (probes + [step for step in near if step not in self.tried and step != probe])[:count]
+        if min(self.tried) > max(probe, FINE_STEP * unit) and self.noise_unproven():
+            return [probe]
+        best = best_rung(self.rungs, self.floor)
+        index = best.index if best else 0
+        here = self.rungs[index].step
+        below = self.rungs[index - 1].step if index else 0.0
+        above = self.rungs[index + 1].step if index + 1 < len(self.rungs) else math.inf
+        new = [step for step in grid if step not in self.tried]
+        between = predicted_best_step(self.rungs, [s for s in new if below < s < above], self.floor, unit)
+        beside = sorted(new, key=lambda step: abs(math.log2(step / here)))
+        return (between + [step for step in beside if step not in between])[:count]
 
     def estimate(self) -> Estimate:
         best = best_rung(self.rungs, self.floor)

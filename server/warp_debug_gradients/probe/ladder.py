@@ -28,6 +28,8 @@ NEIGHBOUR_SPACING = 16.0
 MANY_RUNGS, MANY_RUNGS_FACTOR = 3, 0.7
 # Richardson's combination of two rungs carries 4/3 e/h + 1/3 e/2h of noise.
 EXTRAPOLATED_NOISE = 1.5
+# One-sided slopes differ by noise, too: two standard deviations of the extrapolation pass for it.
+KINK_DOUBT = 2.0
 # Up to this many times the least noise passes for the round-off of a sum. More has to show at the smallest
 # step, at least one part in VISIBLE_NOISE of it.
 PLAUSIBLE_NOISE = 16.0
@@ -121,7 +123,7 @@ def kink_between(near: Rung, far: Rung, noise: float) -> Tuple[float, float]:
     """|right slope - left slope| extrapolated to step 0 from two rungs, and what noise explains of it."""
     gap = far.step - near.step
     intercept = (near.asymmetry * far.step - far.asymmetry * near.step) / gap
-    doubt = SECOND_DIFFERENCE_SPREAD * noise / near.step * (far.step / gap)
+    doubt = KINK_DOUBT * SECOND_DIFFERENCE_SPREAD * noise / near.step * (far.step / gap)
     return abs(intercept), doubt
 
 
