@@ -181,6 +181,10 @@ def rung_error(rungs: Sequence[Rung], index: int, floor: float) -> RungError:
     if lower is not None:
         truncation = max(truncation, _unproven(rungs, index, floor))
     least, largest = _kink(rungs, index, noise)
+    # A kink at step 0 shows on larger rungs first, where noise hides less; one further out leaves this rung,
+    # whose own sides bound it, alone.
+    for larger in range(index + 1, len(rungs)):
+        least = max(least, min(largest, _kink(rungs, larger, noise_below(rungs, larger, larger, floor))[0]))
     return RungError(index, value, spread + truncation + 0.5 * least, noise, least, largest, counts)
 
 

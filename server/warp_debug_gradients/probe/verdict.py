@@ -23,8 +23,9 @@ ERROR_MULTIPLE = 3.0
 ROUND_OFF_BY_EPS = ((1e-12, 1e-9), (1e-5, 2e-4), (math.inf, 2e-2))
 # A wider band agrees with too many wrong gradients.
 WIDEST_AGREEMENT = 0.05
-# One direction against others that agree must be this many bands off: a sparse fault is, chance is not.
-LONE_DISAGREEMENT = 2.0
+# One direction against others must be this many bands off, or another nearly off to the same side.
+LONE_DISAGREEMENT = 3.0
+NEARLY_OFF = 0.7
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,10 @@ def combine(judgements: Sequence[Judgement]) -> Judgement:
     """Several directions, one answer; the message and numbers are those of the direction that decided.
 
     1. A non-finite gradient where a direction settled: disagree.
-    2. Disagree if two directions do, or one does and none agrees. One against others that agree may be a
-       fault in few elements or a kink that only this direction crosses: it wins only if it is
-       LONE_DISAGREEMENT bands off, else 'inconclusive' (reason 'directions_differ').
+    2. Disagree if two directions do, or the only one measured. One among others may be a fault in few
+       elements or a kink that only this direction crosses: it wins only if it is LONE_DISAGREEMENT bands
+       off or another is NEARLY_OFF bands off with AD / FD on the same side of 1, else 'inconclusive'
+       (reason 'directions_differ').
     3. Agree if more than half agree and none disagrees.
     4. Else inconclusive with the most frequent reason.
     """
@@ -113,7 +115,8 @@ def combine(judgements: Sequence[Judgement]) -> Judgement:
     if disagree:
         worst = max(disagree, key=lambda each: each.bands_off)
         count = f" ({len(disagree)} of {total} directions disagree)" if total > 1 else ""
-        if len(disagree) > 1 or not agree or worst.bands_off > LONE_DISAGREEMENT:
+        seconded = any(_off_to_the_same_side(worst, each) for each in agree + unsure)
+        if len(disagree) > 1 or total == 1 or worst.bands_off > LONE_DISAGREEMENT or seconded:
             return replace(worst, message=worst.message + count)
         return replace(
             worst, verdict="inconclusive", reason="directions_differ", message=worst.message + count
@@ -125,3 +128,12 @@ def combine(judgements: Sequence[Judgement]) -> Judgement:
     reason = Counter(each.reason for each in unsure).most_common(1)[0][0]
     chosen = next(each for each in unsure if each.reason == reason)
     return chosen
+
+
+def _off_to_the_same_side(one: Judgement, other: Judgement) -> bool:
+    """Whether the other direction hints at the same factor between AD and FD."""
+    if not other.bands_off > NEARLY_OFF or not math.isfinite(other.band):
+        return False
+    return (one.autodiff / one.finite_difference > 1.0) == (other.autodiff / other.finite_difference > 1.0) if (
+        one.finite_difference and other.finite_difference
+    ) else False
