@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import logging
+import os
 import signal
 import sys
 from typing import Annotated, Any, cast
@@ -32,7 +33,7 @@ from warp_debug_gradients.schemas import (
     Target,
 )
 from warp_debug_gradients.trim import trimmed
-from warp_debug_gradients.worker import Progress
+from warp_debug_gradients.worker import Progress, end_running_probes
 from warp_debug_gradients.workspace import Workspace
 
 INSTRUCTIONS = inspect.cleandoc("""
@@ -207,10 +208,13 @@ refuse_unknown_arguments(mcp)
 
 
 def serve() -> None:
-    """Serves over stdio until the client goes. SIGTERM ends like Ctrl-C, so that running probes are ended first."""
+    """Serves over stdio until the client goes."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        mcp.run()
-    except KeyboardInterrupt:
-        sys.exit(130)
+    signal.signal(signal.SIGTERM, _told_to_go)
+    mcp.run()
+
+
+def _told_to_go(signum: int, _frame: object) -> None:
+    """Ends running probes, then goes at once: an orderly shutdown would wait for the next line on stdin."""
+    end_running_probes()
+    os._exit(128 + signum)

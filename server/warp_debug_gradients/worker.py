@@ -42,6 +42,8 @@ class Progress:
     total: int | None = None
 
 
+_running: set[asyncio.subprocess.Process] = set()
+
 OnProgress = Callable[[Progress], Awaitable[None]]
 
 
@@ -93,6 +95,7 @@ async def run_probe(
     with (folder / output).open("ab") as stream:
         try:
             process = await _start(python, bootstrap or BOOTSTRAP, job_path, job["cwd"], stream)
+            _running.add(process)
             watcher = asyncio.create_task(_watch(progress_path, folder / output, on_progress, name, started))
             try:
                 await asyncio.wait_for(process.wait(), deadline_s)
@@ -104,9 +107,8 @@ async def run_probe(
                     await asyncio.wait_for(process.wait(), GRACE_S)
         finally:
             if process is not None:
-                strays += _descendants(process)
-                _signal_group(process, graceful=False)
-                _kill(strays)
+                _end(process, strays)
+                _running.discard(process)
                 with anyio.CancelScope(shield=True):
                     await process.wait()
             if watcher is not None:
@@ -144,6 +146,8 @@ async def _watch(path: Path, output: Path, on_progress: OnProgress | None, stage
     """Hands on the probe's progress lines, a heartbeat where there are none, and keeps the output small."""
     position, last = 0, 0.0
     latest: dict[str, Any] = {}
+    if on_progress:
+        await on_progress(Progress(stage, "starting", time.monotonic() - started))
     while True:
         await asyncio.sleep(POLL_S)
         _limit(output)
@@ -180,6 +184,20 @@ def _limit(output: Path) -> None:
                 file.write(b"\n[output is cut here]\n")
 
 
+def end_running_probes() -> None:
+    """Ends every probe at once, from wherever it is called: for a server that has been told to go."""
+    for process in list(_running):
+        _end(process, [])
+
+
+def _end(process: asyncio.subprocess.Process, strays: list[psutil.Process]) -> None:
+    strays = strays + _descendants(process)
+    _signal_group(process, graceful=False)
+    for stray in strays:
+        with suppress(psutil.Error):  # psutil knows a process by its start time, too: no reused pid is hit
+            stray.kill()
+
+
 def _descendants(process: asyncio.subprocess.Process) -> list[psutil.Process]:
     """The processes that the probe started; those that left its group for a session of their own, too."""
     try:
@@ -195,12 +213,6 @@ def _signal_group(process: asyncio.subprocess.Process, *, graceful: bool) -> Non
     elif process.returncode is None:
         with suppress(ProcessLookupError):
             process.terminate() if graceful else process.kill()
-
-
-def _kill(strays: list[psutil.Process]) -> None:
-    for stray in strays:
-        with suppress(psutil.Error):  # psutil knows a process by its start time, too: no reused pid is hit
-            stray.kill()
 
 
 def _text(output: Path) -> str:

@@ -157,7 +157,9 @@ async def test_the_evidence_folder(workspace):
 
 
 async def test_rerun_repeats_the_measurement(workspace, fakes):
-    result = await check(workspace, script="wrong.py", iteration=1, args=["--name", "two words"], overrides={"wrong.STEPS": 8})
+    result = await check(
+        workspace, script="wrong.py", iteration=1, args=["--name", "two words"], overrides={"wrong.STEPS": 8}
+    )
     script = workspace.root / result.evidence / "rerun.sh"
     assert script.stat().st_mode & stat.S_IXUSR
     text = script.read_text()
@@ -169,7 +171,11 @@ async def test_rerun_repeats_the_measurement(workspace, fakes):
     assert done.returncode == 1, done.stderr
     latest = json.loads((workspace.root / ".warp-debug-gradients" / "index.jsonl").read_text().splitlines()[-1])
     assert latest["run_id"] != result.run_id
-    assert (latest["verdict"], latest["overrides"], latest["args"]) == ("disagree", {"wrong.STEPS": 8}, ["--name", "two words"])
+    assert (latest["verdict"], latest["overrides"], latest["args"]) == (
+        "disagree",
+        {"wrong.STEPS": 8},
+        ["--name", "two words"],
+    )
 
 
 async def test_an_evidence_link_that_leaves_the_workspace_is_refused(workspace, tmp_path):

@@ -16,7 +16,10 @@ from warp_debug_gradients.shrink import find_knobs
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (["iter  0  kappa=0.61  err=0.0399 grad=+0.2", "iter  1  kappa=0.62  err=0.02 grad=-0.1"], ["kappa", "err", "grad"]),
+        (
+            ["iter  0  kappa=0.61  err=0.0399 grad=+0.2", "iter  1  kappa=0.62  err=0.02 grad=-0.1"],
+            ["kappa", "err", "grad"],
+        ),
         (["step 5: loss 1.2e-3", "step 6: loss 1.1e-3"], ["loss"]),
         ([" 3 loss=0.5 |g|=0.25", " 4 loss=0.4 |g|=0.2"], ["loss", "|g|"]),
         (["Epoch 3/100, train loss: 3.4", "Epoch 4/100, train loss: 2.4"], ["train loss"]),
@@ -162,5 +165,7 @@ def test_exit_codes(status, verdict, code):
 
 
 def test_a_nonfinite_value_is_a_measured_fault():
-    result = RunReproResult(run_id="r", operation="o", status="completed", message="", evidence="e", nonfinite={"iteration": 2})
+    result = RunReproResult(
+        run_id="r", operation="o", status="completed", message="", evidence="e", nonfinite={"iteration": 2}
+    )
     assert result.exit_code == 1

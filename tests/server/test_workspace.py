@@ -8,7 +8,9 @@ from warp_debug_gradients.errors import InterpreterError, WorkspaceError
 from warp_debug_gradients.workspace import WORKSPACE_VARIABLE, Workspace, choose_interpreter
 
 
-@pytest.mark.parametrize("path", ["../outside.py", "/etc/passwd", "a/../../outside.py", "link.py", "linked/x.py", "a\0b"])
+@pytest.mark.parametrize(
+    "path", ["../outside.py", "/etc/passwd", "a/../../outside.py", "link.py", "linked/x.py", "a\0b"]
+)
 def test_paths_that_leave_the_workspace_are_refused(workspace, tmp_path, path):
     (tmp_path / "outside.py").write_text("")
     (workspace.root / "link.py").symlink_to(tmp_path / "outside.py")
