@@ -117,7 +117,8 @@ def assert_same(plain, probed):
 LOOK_AROUND = """
     import sys, os
     print(sorted(globals()))
-    print({n: str(globals().get(n)) for n in sorted(globals()) if n.startswith("__") and n not in ("__loader__", "__spec__")})
+    skip = ("__loader__", "__spec__")
+    print({n: str(globals().get(n)) for n in sorted(globals()) if n.startswith("__") and n not in skip})
     print(__spec__ and (__spec__.name, __spec__.origin, __spec__.cached, __spec__.parent, type(__spec__.loader)))
     print(type(__loader__).__name__, getattr(__loader__, "name", None), getattr(__loader__, "path", None))
     print(sys.argv, sys.path, os.getcwd(), sys.orig_argv[1:])
@@ -146,7 +147,7 @@ SCRIPTS = {
     "exits_text": "import sys; sys.exit('no such thing')",
     "exits_tuple": "import sys; sys.exit((1, 2))",
     "exits_true": "raise SystemExit(True)",
-    "argparse": """
+    "bad_arguments": """
         import argparse
         parser = argparse.ArgumentParser()
         parser.add_argument("--steps", type=int, required=True)
@@ -331,7 +332,8 @@ def test_stopping_the_program_is_no_failure(probe, workspace):
         "from later import READY",
         "import later.inner",
         "import importlib; importlib.import_module('later.inner')",
-        "import importlib.util; importlib.util.find_spec('later'); import later; import importlib; importlib.reload(later)",
+        "import importlib.util; importlib.util.find_spec('later'); import later",
+        "import importlib, later; importlib.reload(later)",
     ],
 )
 def test_after_import_calls_back_once_when_the_package_is_complete(probe, workspace, line):
@@ -340,7 +342,7 @@ def test_after_import_calls_back_once_when_the_package_is_complete(probe, worksp
         {
             "later/__init__.py": "import time; from . import inner; time.sleep(0.05); READY = True",
             "later/inner.py": "",
-            "train.py": f"import sys; before = list(sys.meta_path); {line}\nprint(type(sys.modules['later'].__loader__).__name__)",
+            "train.py": f"import sys; {line}\nprint(type(sys.modules['later'].__loader__).__name__)",
         },
     )
     probed = run_probe(probe, workspace, {"script": str(workspace / "train.py")}, watch=["later", "never"])
@@ -401,7 +403,9 @@ def test_load_callable(probe, workspace):
     write(
         workspace,
         {
-            "model.py": "import beside\nclass Model:\n    @staticmethod\n    def rollout(): return beside.X\ndef make(): ...",
+            "model.py": "import beside\nclass Model:\n"
+            "    @staticmethod\n    def rollout(): return beside.X\n"
+            "def make(): ...",
             "beside.py": "X = 42",
             "pkg/__init__.py": "",
             "pkg/model.py": "from .data import Y\ndef rollout(): return Y, __name__",

@@ -92,7 +92,7 @@ class Program:
 
     def _prepare(self):
         os.chdir(self.cwd)
-        self.overrides.install(main_name=self._main_name(), main_file=self.script)
+        self.overrides.install(self.script)
         main = types.ModuleType("__main__")
         main.__builtins__ = builtins
         if sys.version_info < (3, 14):  # from 3.14 on annotations are lazy (PEP 649)
@@ -105,11 +105,6 @@ class Program:
         if hasattr(sys, "orig_argv"):
             started_with = ["-m", self.module] if self.module else [shown]
             sys.orig_argv[:] = [sys.executable, *started_with, *self.args]
-
-    def _main_name(self):
-        if self.script:
-            return os.path.splitext(os.path.basename(self.script))[0]
-        return self.module
 
     def _shown_script(self):
         """`sys.argv[0]`: the path as a person in the working folder would have typed it."""
@@ -137,7 +132,7 @@ class Program:
     def _run_module(self):
         if not getattr(sys.flags, "safe_path", False):
             sys.path.insert(0, os.getcwd())
-        spec = _find_main_module(self.module)
+        spec = self.overrides.main_module(_find_main_module(self.module))
         code = spec.loader.get_code(spec.name)
         if code is None:
             raise _no_module(f"No code object available for {spec.name}")

@@ -1,5 +1,6 @@
 """An exception of the user's program -> the `error` object of trace.json."""
 
+import importlib
 import linecache
 import os
 import re
@@ -56,17 +57,14 @@ def trim_traceback(traceback):
     Python hides its import machinery (`<frozen importlib...>`) from tracebacks, but not where a frame of
     the probe stands in between: those go too.
     """
-    entries = []
-    while traceback is not None:
-        entries.append(traceback)
-        traceback = traceback.tb_next
-    hidden = [is_probe_file(each.tb_frame.f_code.co_filename) for each in entries]
+    entries = list(_entries(traceback))
+    files = [_filename(each) for each in entries]
+    hidden = [is_probe_file(file) for file in files]
     if any(hidden):
-        for order in (range(1, len(entries)), range(len(entries) - 2, -1, -1)):
-            step = -1 if order.step == 1 else 1
-            for i in order:
-                frozen = entries[i].tb_frame.f_code.co_filename.startswith("<frozen importlib")
-                hidden[i] = hidden[i] or (frozen and hidden[i + step])
+        for i in range(1, len(files)):  # what the probe called
+            hidden[i] |= hidden[i - 1] and (_is_frozen(files[i]) or files[i] == importlib.__file__)
+        for i in reversed(range(len(files) - 1)):  # what called the probe
+            hidden[i] |= hidden[i + 1] and _is_frozen(files[i])
     kept = None
     for entry, hide in zip(reversed(entries), reversed(hidden), strict=True):
         if not hide:
@@ -138,6 +136,10 @@ def _entries(traceback):
 
 def _filename(entry):
     return entry.tb_frame.f_code.co_filename
+
+
+def _is_frozen(filename):
+    return filename.startswith("<frozen importlib")
 
 
 def _frame(entry):

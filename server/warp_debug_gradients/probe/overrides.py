@@ -18,10 +18,11 @@ import sys
 class OverrideError(Exception):
     """An override that cannot be applied as asked. `code` is stable, the message says what to change."""
 
-    def __init__(self, code, message):
+    def __init__(self, code, message, key=None):
         super().__init__(message)
         self.code = code
         self.message = message
+        self.key = key
 
 
 def parse_set(text):
@@ -59,23 +60,28 @@ class Overrides:
 
     # -- before and while the program runs ------------------------------------------------------------
 
-    def install(self, main_name=None, main_file=None):
+    def install(self, script=None):
         """Takes its place in the import system; refuses modules that are nowhere in the workspace."""
         if not self.values:
             return
-        if main_name:
-            self._main_names |= {main_name, main_name.rpartition(".")[2]}
-            if main_file is None:  # `-m pkg` runs pkg.__main__
-                self._main_names.add(main_name + ".__main__")
-        self._main_file = main_file and os.path.realpath(main_file)
+        if script:
+            self._main_names.add(os.path.splitext(os.path.basename(script))[0])
+            self._main_file = os.path.realpath(script)
         self._check_modules()
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
 
+    def main_module(self, spec):
+        """The spec of the module that `-m` runs, loaded with the overrides of `__main__` and of its last name."""
+        self._main_names |= {spec.name, spec.name.rpartition(".")[2]}
+        return self._with_overrides(spec) if self._keys_for(self._main_names) else spec
+
     def find_spec(self, name, path=None, target=None):
-        if not self._keys_for([name]) and name not in self._main_names:
+        if not self._keys_for([name]):
             return None
-        spec = find_spec_after(self, name, path, target)
+        return self._with_overrides(find_spec_after(self, name, path, target))
+
+    def _with_overrides(self, spec):
         if spec and type(spec.loader) is importlib.machinery.SourceFileLoader and self._is_users(spec.origin):
             spec.loader = _OverridingLoader(spec.loader.name, spec.loader.path, self)
         return spec
@@ -104,6 +110,7 @@ class Overrides:
                 if not _means_submodule(filename, path):
                     self._applied += replacer.replace(key, path, self.values[key])
         except OverrideError as error:
+            error.key = key
             self.errors.append(error)
             raise
         return compile(ast.fix_missing_locations(replacer.tree), filename, "exec", dont_inherit=True)
@@ -129,12 +136,13 @@ class Overrides:
     def unapplied(self):
         """One error for each override whose file was never loaded; asked when the program has ended."""
         done = {each["key"] for each in self._applied}
-        reported = {getattr(error, "key", None) for error in self.errors}
+        reported = {error.key for error in self.errors}
         return [
             OverrideError(
                 "override_not_loaded",
                 f"override {key!r} had no effect: the program never loaded a module "
                 f"{key.rpartition('.')[0]!r} from a file of the workspace",
+                key,
             )
             for key in self.values
             if key not in done and key not in reported
@@ -163,8 +171,8 @@ class Overrides:
                 error = OverrideError(
                     "override_unknown_module",
                     f"override {key!r}: the workspace has no module {head!r}; it has {', '.join(near) or 'none'}",
+                    key,
                 )
-                error.key = key
                 self.errors.append(error)
                 raise error
 
@@ -279,7 +287,7 @@ class Replacer:
             message += f" ({name} is a {'/'.join(sorted(kinds))})"
         if near:
             message += f"; did you mean {' or '.join(near)}?"
-        message += f" Constants there: {', '.join(known[:30]) or 'none'}"
+        message += f"{'' if near else '.'} Constants there: {', '.join(known[:30]) or 'none'}"
         stars = [
             s
             for scope in scopes
