@@ -9,7 +9,7 @@ statements inserted into its syntax tree (line numbers untouched, the file is ne
 
 At `begin` of the wanted iteration the process forks once per evaluation; a child perturbs one scalar of
 the parameter, runs the program on to `got`, reports the objective and ends. Central differences at
-two step sizes, every scalar up to the first eight of each parameter.
+two step sizes, the first eight scalars of each parameter (these are written down) and up to eight more.
 
     python tests/make_truths.py                 # measure everything, check it, write truth.json
     python tests/make_truths.py NAME ...        # only these
@@ -31,6 +31,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import types
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,7 +54,6 @@ class Meter:
         self.explicit = False
         self.pipe = None
         self.result = None
-        self.losses = []
 
     def begin(self, **arrays):
         self.begun += 1
@@ -65,7 +65,7 @@ class Meter:
         for step in self.steps:
             for name, array in arrays.items():
                 out = []
-                for k in range(min(SHOWN, flat(array).size)):
+                for k in chosen(flat(array).size):
                     up = self.child((array, k, step))
                     down = self.child((array, k, -step))
                     out.append((up - down) / (2.0 * step))
@@ -85,7 +85,7 @@ class Meter:
                     shift(*change)
             except BaseException:
                 os._exit(1)
-            return_to_program(self)
+            raise _InChild
         os.close(write)
         data = b""
         while chunk := os.read(read, 64):
@@ -106,9 +106,10 @@ class Meter:
         if self.pipe is not None:
             os.write(self.pipe, struct.pack("d", self.objective))
             os._exit(0)
-        self.losses.append(self.objective)
         if self.begun == self.iteration and self.result is not None:
-            self.result["autodiff"] = {n: flat(g).tolist()[:SHOWN] for n, g in gradients.items()}
+            self.result["autodiff"] = {
+                n: [flat(g)[k] for k in chosen(flat(g).size)] for n, g in gradients.items()
+            }
             self.result["objective"] = self.objective
             self.report(self.result)
 
@@ -119,12 +120,14 @@ class Meter:
         os._exit(0)
 
 
+def chosen(size):
+    """The first eight scalars, and up to eight more spread over the rest."""
+    rest = range(SHOWN, size)
+    return [*range(min(SHOWN, size)), *rest[:: max(1, len(rest) // SHOWN)][:SHOWN]]
+
+
 class _InChild(BaseException):
-    pass
-
-
-def return_to_program(meter):
-    raise _InChild
+    """Raised in a forked child to leave the meter and carry on in the user's code."""
 
 
 def numbers(value):
@@ -140,8 +143,6 @@ def flat(value):
 
 
 def shift(array, k, step):
-    import numpy as np
-
     data = array.numpy().copy() if hasattr(array, "numpy") else array
     moved = data.ravel().copy()
     moved[k] += step
@@ -149,7 +150,6 @@ def shift(array, k, step):
         array.assign(moved.reshape(data.shape))
     else:
         array[...] = moved.reshape(data.shape)
-    del np
 
 
 class Insert(ast.NodeTransformer):
@@ -201,8 +201,7 @@ def instrumented(path, inserts):
 
 def measure_here(spec):
     folder = Path(spec["folder"])
-    scratch = folder
-    os.chdir(scratch)
+    os.chdir(folder)
     meter = Meter(spec["iteration"], spec["steps"])
     builtins.begin_, builtins.got_, builtins.loss_ = fork_safe(meter), meter.got, meter.loss
     code = {}
@@ -239,8 +238,6 @@ def measure_here(spec):
         path = str(folder / spec["run"]["script"])
         sys.path[0] = str(folder)
         sys.argv = [path, *spec["args"]]
-        import types
-
         main = types.ModuleType("__main__")
         main.__file__ = path
         sys.modules["__main__"] = main
@@ -280,6 +277,19 @@ def measure(spec):
             raise SystemExit(f"{spec['folder']}: no measurement\n{run.stdout[-3000:]}")
         with open(result, "rb") as f:
             return pickle.load(f)
+
+
+def measure_repaired(folder, spec, edits):
+    """The relative error of the program after the edits of its repair, in a copy."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / folder.name
+        subprocess.run(["cp", "-r", str(folder), str(copy)], check=True)
+        for file, old, new in edits:
+            text = (copy / file).read_text()
+            if text.count(old) != 1:
+                raise SystemExit(f"{folder.name}: {old!r} stands {text.count(old)} times in {file}")
+            (copy / file).write_text(text.replace(old, new))
+        return relative_error(measure({**spec, "folder": str(copy)}))
 
 
 def relative_error(measured):
@@ -335,6 +345,9 @@ def truth_of(folder, entry):
     }
     measured = measure(spec)
     error = relative_error(measured)
+    repaired = measure_repaired(folder, spec, entry["fix"]) if "fix" in entry else None
+    if repaired is not None and repaired > CORRECT_AT_MOST:
+        raise SystemExit(f"{folder.name}: {repaired:.3%} wrong after the repair")
     correct = entry["cause"] in ("gradients_correct", "piecewise_constant")
     if correct and error > CORRECT_AT_MOST:
         raise SystemExit(f"{folder.name}: called correct, but {error:.3%} wrong\n{measured}")
@@ -344,6 +357,7 @@ def truth_of(folder, entry):
     one = len(names) == 1
 
     def shown(by_name):
+        by_name = {name: values[:SHOWN] for name, values in by_name.items()}
         return plain(by_name[names[0]] if one else by_name)
 
     parameter = entry.get("parameter", names)
@@ -360,7 +374,7 @@ def truth_of(folder, entry):
         "iteration_to_look_at": spec["iteration"],
         "root_cause_lines": root_lines(folder, entry.get("lines", [])),
         "verdict": entry.get("verdict", "agree" if correct else "disagree"),
-        "objective": entry.get("objective", "sum of the losses handed to backward in the iteration"),
+        "objective": entry.get("objective"),
         "symptom": entry["symptom"],
         "repair": entry["repair"],
         "loss": plain(measured["objective"]),
@@ -370,6 +384,9 @@ def truth_of(folder, entry):
         "finite_difference": {h: shown(v) for h, v in measured["finite_difference"].items()},
         "run_with_warp": warp.config.version,
     }
+    if repaired is not None:
+        truth["relative_error_after_repair"] = plain(repaired)
+        truth["fix"] = [{"file": f, "old": old, "new": new} for f, old, new in entry["fix"]]
     for extra in ("note", "teaches"):
         if extra in entry:
             truth[extra] = entry[extra]
@@ -377,11 +394,11 @@ def truth_of(folder, entry):
 
 
 def programs():
-    listed = runpy.run_path(str(UNSEEN / "programs.py"))["PROGRAMS"]
-    examples = runpy.run_path(str(UNSEEN / "programs.py"))["EXAMPLES"]
-    for name, entry in examples.items():
-        yield name, EXAMPLES / name.split("/")[0], entry, EXAMPLES / name.split("/")[0] / f"truth_{name.split('/')[1]}.json"
-    for name, entry in listed.items():
+    described = runpy.run_path(str(UNSEEN / "programs.py"))
+    for name, entry in described["EXAMPLES"].items():
+        folder, version = name.split("/")
+        yield name, EXAMPLES / folder, entry, EXAMPLES / folder / f"truth_{version}.json"
+    for name, entry in described["PROGRAMS"].items():
         yield name, UNSEEN / name, entry, UNSEEN / name / "truth.json"
 
 

@@ -11,7 +11,7 @@ def lift(a: float):
 @wp.func_grad(lift)
 def adj_lift(a: float, adj_ret: float):
     q = 1.0 + 8.0 * a * a
-    wp.adjoint[a] += adj_ret * (5.0 / q - 40.0 * a * a / q)
+    wp.adjoint[a] += adj_ret * (5.0 / q - 40.0 * a * a / (q * q))
 
 
 @wp.kernel
