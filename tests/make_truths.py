@@ -26,6 +26,7 @@ import importlib.machinery
 import json
 import os
 import pickle
+import random
 import runpy
 import struct
 import subprocess
@@ -74,8 +75,10 @@ class Meter:
 
     def child(self, change):
         read, write = os.pipe()
+        drawn = random.getstate()
         pid = os.fork()
         if pid == 0:
+            random.setstate(drawn)  # Python reseeds the random module in a forked child
             self.pipe = write
             quiet = os.open(os.devnull, os.O_WRONLY)
             os.dup2(quiet, 1)
