@@ -187,14 +187,14 @@ def bilinear(rng: np.random.Generator, n: int, s: float, dtype: type) -> Problem
 
 
 def bouncing(rng: np.random.Generator, n: int, s: float, dtype: type) -> Problem:
-    """Balls on a stiff penalty floor over 60 steps: contact starts and ends at discrete times."""
+    """Balls that fall on a penalty floor once or twice in 70 steps; contact starts and ends at whole steps."""
     x = (np.abs(_point(rng, n, s, dtype)) + dtype(0.05 * s)).astype(dtype)
-    dt, unit, stiffness = 0.05, 1.0 / s, 200.0
+    dt, unit, stiffness = 0.025, 1.0 / s, 200.0
 
     def run(p: Array, kind: type) -> Tuple[float, Array]:
         height, speed = p.astype(kind) * kind(unit), np.zeros(n, kind)
         d_height, d_speed = np.full(n, unit), np.zeros(n)
-        for _ in range(60):
+        for _ in range(70):
             touching = height < 0
             d_speed = d_speed - dt * stiffness * d_height * touching
             speed = speed + kind(dt) * (kind(-2.0) - kind(stiffness) * height * touching.astype(kind))

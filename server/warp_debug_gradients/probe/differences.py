@@ -30,8 +30,10 @@ SCAN_LOW_POWER = 0.56
 SCAN_HIGH_EXPONENT = -1
 # A scan that starts below this fraction of the scale needs no further step to tell noise from kinks.
 FINE_STEP = 2.0**-20
-# Steps beyond the scan that may be tried, as powers of two of the scale (a scale may be off, e.g. at zero).
-WIDEST_EXPONENT = 8
+# Steps beyond the scan, as powers of two of the scale. Far beyond it a bounded objective looks flat whatever its
+# slope, so that is tried only where the scan changed it by less than so many half ulps (the scale may be off).
+WIDE_EXPONENT, WIDEST_EXPONENT = 1, 8
+BARELY_CHANGED = 1024.0
 # An error of this fraction of the slope finds a 1 % fault with room to spare: stop and save evaluations.
 GOOD_ENOUGH = 2e-4
 # Changes of the objective of up to this many half ulps at every step are too coarse to be a slope.
@@ -181,7 +183,8 @@ class _Ladder:
 
     def next_steps(self, unit: float, low: int, count: int) -> List[float]:
         """Up to `count` untried powers of two: beside the best rung, where the least error is predicted."""
-        grid = [unit * 2.0**k for k in range(low, WIDEST_EXPONENT + 1)]
+        barely = all(self.change(rung) <= BARELY_CHANGED * self.floor for rung in self.rungs)
+        grid = [unit * 2.0**k for k in range(low, (WIDEST_EXPONENT if barely else WIDE_EXPONENT) + 1)]
         grid = [step for step in grid if step < min(self.failed, default=math.inf)]
         if not grid:
             return []
