@@ -78,6 +78,7 @@ def make_request(plan: dict[str, Any], perturb: list[dict[str, Any]], calls: lis
         "start_event": plan["pause"],
         "calls": calls,
         "outputs": {int(k): v for k, v in plan["outputs"].items()},
+        "early_losses": plan["early_losses"],
         "watch": watch,
         "objective": plan.get("objective"),
         "parameters": plan["parameters"] if kind == "reference" else [],
@@ -124,8 +125,12 @@ def _check_parameter(plan: dict[str, Any], parameter: dict[str, Any], reference:
     x0, used = reference["values"].get(parameter["key"]), reference["consumed"].get(parameter["key"])
     if not reference["ok"] or x0 is None or used is None or used["gradient"] is None:
         return _give_up(result, "not_measured", reference["error"] or f"{parameter['name']} or its gradient was not seen again when the program was run once more: it does not repeat its own steps")
-    calls = [c for c in used["calls"] if c in plan["backward_calls"]] or list(plan["backward_calls"])
+    if not set(used["calls"]) <= set(plan["backward_calls"]):
+        return _give_up(result, "not_measured", "the update could not be told from the next iteration's")
+    calls = used["calls"] or list(plan["backward_calls"])
     gradient = np.asarray(used["gradient"], dtype=np.float64)
+    if parameter.get("zeroed_under_view"):
+        used, gradient = {**used, "when": "view_zeroed", "norm": 0.0}, np.zeros_like(gradient)
     evaluator = Evaluator(plan, parameter, calls, x0, reference, parameter["event"])
     base = evaluator.value(reference)
     again = [evaluator.value(r) for r in repeats]
@@ -145,7 +150,7 @@ def _check_parameter(plan: dict[str, Any], parameter: dict[str, Any], reference:
     result["gradient"]["directions"] = [_direction_row(i, j, e) for i, (j, e) in enumerate(zip(judged, estimates, strict=True))]
     overall = combine(judged)
 
-    elements = yield from _elements(evaluator, gradient, x0, base, again, directions, estimates, options, cost, result)
+    elements = yield from _elements(evaluator, gradient, x0, base, again, directions, estimates, overall, options, cost, result)
     wrong = [row for row in elements if row["verdict"] == "disagree"]
     if wrong and overall.verdict != "disagree":
         overall = max((row["judgement"] for row in wrong), key=lambda j: j.bands_off)
@@ -317,7 +322,7 @@ def choose_elements(gradient: np.ndarray, count: int) -> list[int]:
     return sorted(set(picked))
 
 
-def _elements(evaluator: Evaluator, gradient: np.ndarray, x0: np.ndarray, base: float, again: list[float], directions: list[np.ndarray], estimates: list[Estimate], options: Options, cost: float, result: dict[str, Any]) -> Steps:
+def _elements(evaluator: Evaluator, gradient: np.ndarray, x0: np.ndarray, base: float, again: list[float], directions: list[np.ndarray], estimates: list[Estimate], overall: Judgement, options: Options, cost: float, result: dict[str, Any]) -> Steps:
     settled = [e for e in estimates if e.status == "settled" and math.isfinite(e.step)]
     if x0.size == 1:
         return [_element_row(0, x0, gradient, estimates[0], float(directions[0][0]), result, evaluator.plan)]
@@ -341,7 +346,8 @@ def _elements(evaluator: Evaluator, gradient: np.ndarray, x0: np.ndarray, base: 
     found = yield from _run([refine(base, best.step, best.noise, eps_f) for _ in chosen], evaluator, vectors)
     rows = [_element_row(i, x0, gradient, e, size, result, evaluator.plan) for i, e in zip(chosen, found, strict=True)]
     result["evaluations"] += sum(e.evaluations for e in found)
-    doubtful = [k for k, row in enumerate(rows) if row["verdict"] != "agree"]
+    known_wrong = overall.verdict == "disagree"  # then a disagreeing element is no news
+    doubtful = [k for k, row in enumerate(rows) if row["verdict"] == "inconclusive" or (row["verdict"] == "disagree" and not known_wrong)]
     if doubtful and cost * EVALUATIONS * len(doubtful) < options.remaining() / 2:  # look again, with the whole ladder
         generators = [directional_derivative(base, again, 1.0, eps_f, eps_x, EVALUATIONS) for _ in doubtful]
         better = yield from _run(generators, evaluator, [vectors[k] for k in doubtful])

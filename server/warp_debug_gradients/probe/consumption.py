@@ -28,7 +28,8 @@ class Entry:
 
     gradient: the buffer's scalars (flat) or None where only norms are kept (a run that only watches).
     same: for a read, whether the buffer still held what the last backward left (None: no backward yet).
-    held: for a read, whether the array that the host got is a live view that somebody still holds.
+    held: for a read, whether the array that the host got is a live view that somebody still holds; for a
+    zeroing, whether it happened under such a view. unchanged: for a write, that the values stayed the same.
     """
 
     kind: Kind
@@ -38,6 +39,7 @@ class Entry:
     norm: float = float("nan")
     same: bool | None = None
     held: bool = False
+    unchanged: bool = False
     place: dict[str, Any] | None = None
     how: str = ""
 
@@ -84,6 +86,26 @@ def split_iterations(history: list[Entry]) -> list[list[Entry]]:
     if any(e.kind == "backward" for e in current):
         iterations.append(current)
     return iterations
+
+
+def zeroed_under_view(history: list[Entry]) -> bool:
+    """Whether every update used a live view of the gradient that had been zeroed before it was used.
+
+    On CPU `g = x.grad.numpy()` is a view: after `tape.zero()` it holds zeros. Who used g before cannot be
+    told from who used it after, except by the parameter: if it never moves although its gradient is not
+    zero, the zeros were used.
+    """
+    iterations = split_iterations(history)
+    updates = [it[0] for it in iterations[1:] if it[0].kind == "write"]
+    if not updates or not all(w.unchanged for w in updates):
+        return False
+    for it in iterations[:-1]:
+        read = any(e.kind == "read" for e in it)
+        under_view = any(e.kind == "zero" and e.held for e in it)
+        moved = any(e.kind == "backward" and e.norm > 0.0 for e in it)
+        if not (read and under_view and moved):
+            return False
+    return True
 
 
 def consumed(iteration: list[Entry]) -> Consumed:

@@ -86,6 +86,11 @@ class Measurement:
                 if item["event"] == index:
                     self._note_value(item)
             self.watch.before(event)
+        for call, loss in self.request["early_losses"].items():
+            if loss["event"] == index:  # the program reuses the loss array before it calls backward
+                array = self._array(loss["serial"])
+                if array is not None:
+                    self.reply["losses"][int(call)] = _first_scalar(array)
         if event.kind == "backward":
             self._before_backward(event)
         if self.watch is not None and index >= self.request["until_event"] and event.kind != "backward":
@@ -158,7 +163,7 @@ class Measurement:
 
     def _read_objective(self, call: int, loss: Any, grads: Any) -> None:
         if is_array(loss):
-            self.reply["losses"][call] = float(np.asarray(host(loss), dtype=float).reshape(-1)[0])
+            self.reply["losses"].setdefault(call, _first_scalar(loss))
             return
         outputs, seeds = [], []
         for serial in self.request["outputs"].get(call, ()):
@@ -169,7 +174,7 @@ class Measurement:
             outputs.append(scalars(array).astype(np.float64))
             if self.watch is not None:
                 seed = next((g for a, g in (grads or {}).items() if a is array), array._grad)
-                seeds.append(scalars(seed).astype(np.float64))
+                seeds.append(self.watch.seeds.meant(seed, self.registry).astype(np.float64))
         values = np.concatenate(outputs) if outputs else np.zeros(0)
         if values.size > OUTPUT_LIMIT:
             self.fail(f"the seeded outputs hold {values.size} scalars; the limit is {OUTPUT_LIMIT}")
@@ -242,6 +247,10 @@ class Measurement:
         elif message:
             self.fail(message)
         self._finish()
+
+
+def _first_scalar(array: Any) -> float:
+    return float(np.asarray(host(array), dtype=float).reshape(-1)[0])
 
 
 class ForkEngine:

@@ -10,12 +10,7 @@ import time
 from typing import Any, Callable
 
 from .attach import Program, StopProgram, after_import
-try:
-    from .failure import describe
-except ImportError:
-    def describe(e, *a):
-        import traceback
-        return {"type": type(e).__name__, "message": str(e)+"".join(traceback.format_exception(e))[-1500:]}
+from .failure import describe_failure
 
 STOP_CHECK_EVENTS = 16  # how many events pass between two looks at the clock
 PROGRESS_SECONDS = 0.5
@@ -155,12 +150,12 @@ class Session:
         total = time.perf_counter() - self.started
         importing = self.importing.seconds or 0.0
         compiling = self.hub.compile_seconds if self.hub is not None else 0.0
-        error = describe(outcome.exception, self.program, outcome) if outcome is not None and outcome.exception is not None and outcome.exit_code else None
+        error = self._describe(outcome.exception) if outcome is not None and outcome.exception is not None and outcome.exit_code else None
         status = "stopped" if stopped in ("budget", "signal") else "failed" if error is not None else "completed"
         overridden = self.program.overrides.describe()
         unapplied = None if error is not None or stopped else self.program.overrides.unapplied()
         if unapplied:
-            status, error = "failed", describe(unapplied, self.program, outcome)
+            status, error = "failed", self._describe(unapplied)
         return {
             "mode": self.mode,
             "status": status,
@@ -177,6 +172,9 @@ class Session:
             "events": self.hub.count if self.hub is not None else 0,
             "loaded_files": _loaded_files(self.job),
         }
+
+    def _describe(self, error: BaseException) -> dict[str, Any]:
+        return describe_failure(error, workspace=self.program.workspace, script=self.program.script, cwd=self.program.cwd)
 
     def _devices(self) -> dict[str, Any]:
         runtime = self.wp._src.context.runtime if self.wp is not None else None
@@ -209,13 +207,13 @@ class Director:
         if self.session.mode == "evaluate":
             self._pending = sorted(job["plan"]["iterations"], key=lambda p: p["pause"])
             for plan in self._pending:
-                self._want(plan["parameters"], plan["outputs"])
+                self._want([*plan["parameters"], *plan["early_losses"].values()], plan["outputs"])
         elif self.session.mode == "rerun":
             from . import wire
             from .evaluate import Measurement
 
             request = wire.unpack(job["request"])
-            self._want(request["perturb"] + request["wanted"], request["outputs"])
+            self._want([*request["perturb"], *request["wanted"], *request["early_losses"].values()], request["outputs"])
             watch = self.session.watch if request["kind"] == "reference" else None
             measurement = Measurement(request, self.registry, self.origins, 0, self._answer_rerun, watch)
             self.inner = measurement

@@ -1,7 +1,7 @@
 """A forked evaluation must leave no trace: nothing printed, nothing written, nothing left running.
 
-Python-level writes go to the null device, descriptors that were open for writing too; the file-size limit
-stops what does not go through Python. The user's exit handlers never run, since a child ends by `os._exit`.
+Files that the program opens for writing live in memory, descriptors that were open for writing lead to the
+null device, and the file-size limit stops what does not go through Python. The user's exit handlers never run, since a child ends by `os._exit`.
 """
 
 from __future__ import annotations
@@ -65,13 +65,32 @@ def _writable_files() -> set[int]:
     return found
 
 
+class _Scratch(io.BytesIO):
+    """A file that the program believes it writes: it can be read again in this process, and is nowhere else."""
+
+    def __init__(self, files: dict[str, bytes], path: str, content: bytes):
+        super().__init__(content)
+        self._files, self._path = files, path
+        self.name = path
+
+    def close(self) -> None:
+        if not self.closed:
+            self._files[self._path] = self.getvalue()
+        super().close()
+
+
 def _redirect_python_writes() -> None:
     open_file, open_descriptor = builtins.open, os.open
+    files: dict[str, bytes] = {}
 
-    def opened(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        if isinstance(file, int) or not _WRITE_MODES & set(mode):
-            return open_file(file, mode, *args, **kwargs)
-        return open_file(os.devnull, mode.replace("x", "w"), *args, **kwargs)
+    def opened(file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, errors: Any = None, newline: Any = None, *args: Any, **kwargs: Any) -> Any:
+        path = None if isinstance(file, int) else os.path.abspath(os.fsdecode(file))
+        if path is None or (not _WRITE_MODES & set(mode) and path not in files):
+            return open_file(file, mode, buffering, encoding, errors, newline, *args, **kwargs)
+        content = b"" if "w" in mode or "x" in mode else files.get(path) or _present(open_file, path)
+        scratch = _Scratch(files, path, content)
+        scratch.seek(len(content) if "a" in mode else 0)
+        return scratch if "b" in mode else io.TextIOWrapper(scratch, encoding=encoding or "utf-8", errors=errors, newline=newline)
 
     def opened_descriptor(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC):
@@ -83,6 +102,14 @@ def _redirect_python_writes() -> None:
     for name in _CHANGING_CALLS:
         if hasattr(os, name):
             setattr(os, name, lambda *args, **kwargs: None)
+
+
+def _present(open_file: Any, path: str) -> bytes:
+    try:
+        with open_file(path, "rb") as stream:
+            return stream.read()
+    except OSError:
+        return b""
 
 
 def _forbid_growth() -> None:

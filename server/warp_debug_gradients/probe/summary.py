@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .consumption import consumed, split_iterations
+from .consumption import consumed, split_iterations, zeroed_under_view
 from .trace import Backward, Leaf, Watch
 
 LISTED_ITERATIONS = 400  # the first and the last ones of a long training are listed
@@ -97,6 +97,7 @@ def _plan(index: int, calls: tuple[int, ...], backwards: list[Backward], members
                 "serial": first["serial"],
                 "event": write + 1,
                 "check_event": first["first_use"],
+                "zeroed_under_view": zeroed_under_view(leaf.history),
                 "uses": {str(c): {"first_use": by_call[c]["first_use"]} for c in calls if c in by_call},
             }
         )
@@ -108,6 +109,8 @@ def _plan(index: int, calls: tuple[int, ...], backwards: list[Backward], members
         "call_places": {str(b.call): b.place for b in backwards},
         "until_event": max(u.end_event for u in uses),
         "outputs": {str(b.call): b.outputs for b in backwards if b.kind == "seeded"},
+        "early_losses": {str(b.call): {"event": b.loss_event, "serial": b.loss_serial} for b in backwards if b.loss_event >= 0},
+        "seeds_consumed": [b.call for b in backwards if b.seeds_consumed],
         "objective": objective,
         "objective_name": " + ".join(dict.fromkeys(b.loss_name or "seeded outputs" for b in backwards)),
         "objective_kind": "seeded" if any(b.kind == "seeded" for b in backwards) else "loss",

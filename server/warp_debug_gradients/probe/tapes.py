@@ -15,6 +15,7 @@ class TapeState:
 
     def __init__(self) -> None:
         self.enter_event = -1
+        self.exit_event = -1
         self.enter_place: dict[str, Any] | None = None
         self.ops = 0
         self.kernels: Counter[str] = Counter()
@@ -67,6 +68,7 @@ class Tapes:
         self._arguments = arguments
         self._states: dict[int, tuple[weakref.ref, TapeState]] = {}
         self.last_write: dict[int, int] = {}  # root's first byte -> event of its last write that we saw
+        self.last_reset: dict[int, int] = {}  # the same, of fills, assignments and copies only
         self.intermediates: set[int] = set()  # numbers of arrays that some tape wrote
 
     def of(self, tape: Any) -> TapeState:

@@ -64,6 +64,46 @@ class Backward:
     launches_before: int
     kernels: dict[str, int]
     keys: list[str]
+    loss_serial: int
+    loss_event: int  # where the loss is still what the tape left (it was reset before backward), or -1
+    seeds_consumed: bool
+
+
+class SeedMemory:
+    """Seed arrays handed to `backward(grads=...)`: a backward pass may consume them, and so spoil the next one.
+
+    Where the output array has no gradient buffer, Warp makes the seed array itself that buffer, and the
+    adjoint of the store sets it to zero: handed over again, it seeds nothing.
+    """
+
+    def __init__(self) -> None:
+        self._handed: dict[int, np.ndarray] = {}
+        self._left: dict[int, np.ndarray] = {}
+
+    def handed(self, grads: Any, registry: Registry) -> None:
+        for seed in (grads or {}).values():
+            if is_array(seed) and not self.is_spent(seed, registry):
+                self._handed[registry.serial(seed)] = scalars(seed)
+
+    def taken(self, grads: Any, registry: Registry) -> None:
+        for seed in (grads or {}).values():
+            if is_array(seed):
+                self._left[registry.serial(seed)] = scalars(seed)
+
+    def is_spent(self, seed: Any, registry: Registry) -> bool:
+        """Handed over before, changed by that backward, and not refilled by the program since."""
+        serial = registry.serial(seed)
+        handed, left = self._handed.get(serial), self._left.get(serial)
+        if handed is None or left is None or np.array_equal(handed, left):
+            return False
+        return bool(np.array_equal(scalars(seed), left))
+
+    def consumed(self, grads: Any, registry: Registry) -> bool:
+        return any(is_array(seed) and self.is_spent(seed, registry) for seed in (grads or {}).values())
+
+    def meant(self, seed: Any, registry: Registry) -> np.ndarray:
+        """What the program meant to seed with: the array as it was when first handed over."""
+        return self._handed.get(registry.serial(seed), scalars(seed)) if self.is_spent(seed, registry) else scalars(seed)
 
 
 class Watch:
@@ -86,6 +126,7 @@ class Watch:
         self.on_event = on_event
         self.started = time.perf_counter()
         self._views: list[tuple[Leaf, Entry, weakref.ref]] = []
+        self.seeds = SeedMemory()
 
     # -- hook interface ------------------------------------------------------------------------
 
@@ -133,8 +174,11 @@ class Watch:
             if state.ops == 0:
                 state.enter_event = event.index
                 state.enter_place = names.place(self.origins.frame(2))
+        elif kind == "tape_exit":
+            self.tapes.of(event.subject).exit_event = event.index
         elif kind == "backward":
             self._after_backward(event)
+            self.seeds.taken(event.args[2] if len(event.args) > 2 else event.kwargs.get("grads"), self.registry)
         elif kind in ("tape_zero", "tape_reset"):
             self._after_zero(event)
             if kind == "tape_reset":
@@ -170,6 +214,8 @@ class Watch:
 
     def _after_write(self, event: Event) -> None:
         self.tapes.wrote(event.index, event.subject)
+        if is_array(event.subject):
+            self.tapes.last_reset[root(event.subject).ptr] = event.index
         self._note_zeroed(event, event.subject)
 
     # -- gradients -----------------------------------------------------------------------------
@@ -249,7 +295,8 @@ class Watch:
     def _zero_entry(self, leaf: Leaf, event: Event) -> None:
         owner = leaf.array()
         if owner is not None and owner._grad is not None and not np.any(host(owner._grad)):
-            leaf.history.append(Entry("zero", event.index))
+            self._mark_held()
+            leaf.history.append(Entry("zero", event.index, held=any(viewed is leaf for viewed, _, _ in self._views)))
             leaf.gradient = None
 
     # -- backward ------------------------------------------------------------------------------
@@ -274,6 +321,8 @@ class Watch:
             if array is not None:
                 keys.append(self._leaf(array, None, [], call))
         seeds = self._seeds(loss, grads, state)
+        self.seeds.handed(grads, self.registry)
+        loss_base = root(loss).ptr if is_array(loss) else -1
         self.backwards.append(
             Backward(
                 call=call,
@@ -290,6 +339,9 @@ class Watch:
                 launches_before=self.launches,
                 kernels=dict(state.kernels),
                 keys=keys,
+                loss_serial=self.registry.serial(loss) if is_array(loss) else -1,
+                loss_event=state.exit_event + 1 if 0 <= state.exit_event < self.tapes.last_reset.get(loss_base, -1) else -1,
+                seeds_consumed=self.seeds.consumed(grads, self.registry),
             )
         )
         self._mark_held()
@@ -404,19 +456,23 @@ class Watch:
             earlier = leaf.uses[-2] if len(leaf.uses) > 1 else None
             changed = leaf.content is not None and content is not None and content != leaf.content
             if earlier is None or use["serial"] != earlier["serial"] or use["last_write"] > earlier["event"] or changed:
-                self._write_entry(leaf, use["last_write"], earlier["event"] if earlier else -1)
+                unchanged = earlier is not None and content is not None and content == leaf.content
+                self._write_entry(leaf, use, earlier["event"] if earlier else -1, unchanged)
             use["event"] = event.index
             leaf.content = content
 
     @staticmethod
-    def _write_entry(leaf: Leaf, write: int, previous_backward: int) -> None:
-        """Put the write where it happened; one that no hook saw goes to the end of what is known."""
-        history = leaf.history
+    def _write_entry(leaf: Leaf, use: dict[str, Any], previous_backward: int, unchanged: bool) -> None:
+        """Put the write where it happened; one that no hook saw came after the gradient was last read."""
+        history, write = leaf.history, use["last_write"]
+        if write <= previous_backward and history:
+            write = max((e.event for e in history if e.kind in ("backward", "read", "write")), default=write)
+            if use["first_use"] >= 0:
+                write = min(write, use["first_use"] - 1)
         at = len(history)
-        if write > previous_backward:
-            while at > 0 and history[at - 1].event > write:
-                at -= 1
-        history.insert(at, Entry("write", write))
+        while at > 0 and history[at - 1].event > write and write > previous_backward:
+            at -= 1
+        history.insert(at, Entry("write", write, unchanged=unchanged))
 
     def _attach_early_reads(self, keys: list[str]) -> None:
         """Reads from before this backward that nobody could place then: stale reads of these leaves."""

@@ -24,8 +24,8 @@ ROUND_OFF_BY_EPS = ((1e-12, 1e-9), (1e-5, 2e-4), (math.inf, 2e-2))
 # A wider band agrees with too many wrong gradients.
 WIDEST_AGREEMENT = 0.05
 # One direction against others must be this many bands off, or another nearly off to the same side.
-LONE_DISAGREEMENT = 3.0
-NEARLY_OFF = 0.7
+LONE_DISAGREEMENT = 2.5
+NEARLY_OFF = 0.6
 
 
 @dataclass(frozen=True)
