@@ -318,7 +318,7 @@ def gathered(x: FLOATS, index: wp.array(dtype=int), y: FLOATS):
 @case(x="RL", y="WSE")
 def looped(x: FLOATS, y: FLOATS):
     i = wp.tid()
-    total = float(0.0)
+    total = 0.0
     for j in range(4):
         total += x[j]
     while total > 100.0:
@@ -345,6 +345,19 @@ def tiles(x: FLOATS2, y: FLOATS2, z: FLOATS2):
     t = wp.tile_load(x, shape=(4, 4), offset=(i, j))
     wp.tile_store(y, t, offset=(i, j))
     wp.tile_atomic_add(z, t, offset=(i, j))
+
+
+@case(index="RLE", y="RWA")
+def atomic_on_a_gathered_row(index: wp.array(dtype=int), y: FLOATS2):
+    i = wp.tid()
+    wp.atomic_add(y[index[i]], 0, 1.0)
+
+
+@case(a="RL", b="WS")
+def rows_swapped(a: FLOATS2, b: FLOATS2):
+    i = wp.tid()
+    (p, q) = a[i], b[i]
+    q[0] = p[0]
 
 
 @case(x="", mesh="", out="WSE")
@@ -383,7 +396,9 @@ def test_a_source_that_cannot_be_followed_counts_as_read_and_written():
         adj = Adjoint()
 
     how = access.argument_access(Kernel())["x"]
-    assert how.read and how.written and not how.certain
+    assert how.read
+    assert how.written
+    assert not how.certain
 
 
 def test_reference_parameters_are_stored_through():

@@ -278,7 +278,8 @@ def test_a_module_that_is_not_there_is_refused_in_pythons_words(probe, workspace
 def test_a_package_that_misses_something_of_its_own_says_what(probe, workspace):
     write(workspace, PACKAGE)
     probed = run_probe(probe, workspace, {"module": "broken.train"})
-    assert probed.returncode == 1 and "No module named 'no_such_thing'" in probed.stderr
+    assert probed.returncode == 1
+    assert "No module named 'no_such_thing'" in probed.stderr
 
 
 def without_runpy(text):
@@ -295,14 +296,16 @@ def test_a_missing_script_is_reported_as_python_does(probe, workspace):
     plain = run_plain(workspace, ["nowhere.py"])
     probed = run_probe(probe, workspace, {"script": str(workspace / "nowhere.py")})
     assert probed.returncode == plain.returncode == 2
-    assert "No such file or directory" in probed.stderr and "Traceback" not in probed.stderr
+    assert "No such file or directory" in probed.stderr
+    assert "Traceback" not in probed.stderr
     assert probed.result["exception"] == "FileNotFoundError"
 
 
 def test_an_interrupt_ends_with_130(probe, workspace):
     write(workspace, {"train.py": "raise KeyboardInterrupt"})
     probed = run_probe(probe, workspace, {"script": str(workspace / "train.py")})
-    assert probed.returncode == 130 and probed.stderr.rstrip().endswith("KeyboardInterrupt")
+    assert probed.returncode == 130
+    assert probed.stderr.rstrip().endswith("KeyboardInterrupt")
 
 
 def test_stopping_the_program_is_no_failure(probe, workspace):
@@ -320,7 +323,8 @@ def test_stopping_the_program_is_no_failure(probe, workspace):
         },
     )
     probed = run_probe(probe, workspace, {"script": str(workspace / "train.py")})
-    assert probed.result["stopped"] and probed.result["exit_code"] == 0
+    assert probed.result["stopped"]
+    assert probed.result["exit_code"] == 0
     assert (probed.stdout, probed.stderr) == ("", "")
 
 
@@ -347,7 +351,8 @@ def test_after_import_calls_back_once_when_the_package_is_complete(probe, worksp
     )
     probed = run_probe(probe, workspace, {"script": str(workspace / "train.py")}, watch=["later", "never"])
     assert probed.result["imports"] == [["later", True]], probed.stderr
-    assert 0.05 <= probed.result["seconds"]["later"] < 5 and probed.result["seconds"]["never"] is None
+    assert 0.05 <= probed.result["seconds"]["later"] < 5
+    assert probed.result["seconds"]["never"] is None
     assert probed.stdout.endswith("SourceFileLoader\n")
 
 
@@ -437,4 +442,6 @@ def test_load_callable(probe, workspace):
     lines = done.stdout.splitlines()
     assert lines[:3] == [f"42 {workspace}/model.py {workspace}", "True", "(43, 'pkg.model')"], done.stderr
     assert [line.split()[0] for line in lines[3:]] == ["refused"] * 5
-    assert "it has Model, beside, make" in lines[5] and "Model has no 'roll'" in lines[6] and "rename" in lines[7]
+    assert "it has Model, beside, make" in lines[5]
+    assert "Model has no 'roll'" in lines[6]
+    assert "rename" in lines[7]

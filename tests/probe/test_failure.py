@@ -120,7 +120,8 @@ KERNELS = {
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_that_do_not_compile(failures, name):
     (folder, error), (_, expected) = failures[name], KERNELS[name]
-    assert error["kernel"] == "k" and error["file"] == str(folder / "train.py")
+    assert error["kernel"] == "k"
+    assert error["file"] == str(folder / "train.py")
     assert "Error while parsing function" in error["compiler_message"]
     for key, text in expected.items():
         assert text in error[key]
@@ -212,7 +213,8 @@ def test_a_module_of_the_workspace_off_the_search_path(tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "my_model.py").write_text("")
     error = fail(tmp_path, "import my_model", "scripts/train.py")
-    assert str(tmp_path / "lib" / "my_model.py") in error["advice"] and "PYTHONPATH" in error["advice"]
+    assert str(tmp_path / "lib" / "my_model.py") in error["advice"]
+    assert "PYTHONPATH" in error["advice"]
 
 
 def test_a_file_beside_the_script(tmp_path):
@@ -231,4 +233,5 @@ def test_the_deepest_own_line_is_in_an_imported_file_of_the_workspace(tmp_path):
 
 def test_an_override_that_is_refused(tmp_path):
     error = fail(tmp_path, "NUM_STEPS = 5", overrides={"train.NUM_STEP": 3})
-    assert error["type"] == "OverrideError" and "did you mean NUM_STEPS?" in error["message"]
+    assert error["type"] == "OverrideError"
+    assert "did you mean NUM_STEPS?" in error["message"]

@@ -77,14 +77,17 @@ def replaced(source, path, value):
 )
 def test_values(source, value, expected):
     scope, places = replaced(source, "N", value)
-    assert scope["N"] == expected and type(scope["N"]) in (type(expected), scope["wp"].int32, scope["wp"].vec3)
-    assert places and all(place["key"] == "train.N" and place["new"] == value for place in places)
+    assert scope["N"] == expected
+    assert type(scope["N"]) in (type(expected), scope["wp"].int32, scope["wp"].vec3)
+    assert places
+    assert all(place["key"] == "train.N" and place["new"] == value for place in places)
 
 
 def test_neighbours_keep_their_values():
     scope, _ = replaced("M = N = 5\nP, N, Q = 1, 2, 3\ndef f():\n    N = 4\n    return N\nclass C:\n    N = 8", "N", 9)
     assert [scope[name] for name in "MNPQ"] == [5, 9, 1, 3]
-    assert scope["f"]() == 4 and scope["C"].N == 8
+    assert scope["f"]() == 4
+    assert scope["C"].N == 8
 
 
 CLASSES = """
@@ -110,7 +113,8 @@ def test_class_attributes_and_dataclass_defaults(path, value):
     found = scope["Config"]()
     for name in path.split("."):
         found = getattr(found, name)
-    assert found == value and len(places) == 1
+    assert found == value
+    assert len(places) == 1
 
 
 def test_what_was_replaced_is_described_with_its_source():
@@ -128,7 +132,8 @@ def test_line_numbers_stay():
     replacer.replace("train.N", ["N"], 7)
     scope = {}
     exec(compile(ast.fix_missing_locations(replacer.tree), "train.py", "exec"), scope)
-    assert scope["f"].__code__.co_firstlineno == 6 and scope["B"] == (5,)
+    assert scope["f"].__code__.co_firstlineno == 6
+    assert scope["B"] == (5,)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +167,8 @@ def test_line_numbers_stay():
 def test_refusals(source, path, value, code, says):
     with pytest.raises(OverrideError) as caught:
         Replacer(source, "/w/train.py", "pkg").replace("train." + path, path.split("."), value)
-    assert caught.value.code == code and says in caught.value.message
+    assert caught.value.code == code
+    assert says in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -282,13 +288,15 @@ def test_main_is_another_name_of_the_script(workspace):
 @pytest.mark.parametrize("key", ["over_pkg.__main__.N", "__main__.N"])
 def test_a_package_run_as_a_module(workspace, key):
     program, _, seen = run(workspace, {key: 8}, {"module": "over_pkg"})
-    assert seen == 8 and program.overrides.unapplied() == []
+    assert seen == 8
+    assert program.overrides.unapplied() == []
 
 
 @pytest.mark.parametrize("key", ["over_pkg.deep.DEPTH", "__main__.DEPTH", "deep.DEPTH"])
 def test_a_module_run_by_its_dotted_name(workspace, key):
     program, outcome, _ = run(workspace, {key: 8}, {"module": "over_pkg.deep"})
-    assert outcome.exception is None and sys.modules["__main__"].DEPTH == 8
+    assert outcome.exception is None
+    assert sys.modules["__main__"].DEPTH == 8
     assert program.overrides.unapplied() == []
 
 
@@ -296,7 +304,8 @@ def test_a_file_that_is_never_loaded_is_reported_at_the_end(workspace):
     program, outcome, _ = run(workspace, {"over_unused.X": 3})
     assert outcome.exception is None
     (error,) = program.overrides.unapplied()
-    assert error.code == "override_not_loaded" and "over_unused" in error.message
+    assert error.code == "override_not_loaded"
+    assert "over_unused" in error.message
 
 
 @pytest.mark.parametrize(
@@ -312,7 +321,8 @@ def test_a_file_that_is_never_loaded_is_reported_at_the_end(workspace):
 )
 def test_refusals_end_the_program(workspace, capsys, key, value, code):
     program, outcome, _ = run(workspace, {key: value})
-    assert isinstance(outcome.exception, OverrideError) and outcome.exception.code == code
+    assert isinstance(outcome.exception, OverrideError)
+    assert outcome.exception.code == code
     assert [error.code for error in program.overrides.errors] == [code]
     assert program.overrides.unapplied() == []
     assert "importlib" not in capsys.readouterr().err

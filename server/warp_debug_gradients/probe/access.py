@@ -54,8 +54,10 @@ class Access:
         self.certain &= what != "unknown"
 
     def __or__(self, other):
-        both = (getattr(self, name) | getattr(other, name) for name in list(self.__dataclass_fields__)[:5])
-        return Access(*both, self.elementwise & other.elementwise, self.certain & other.certain)
+        either = {name: getattr(self, name) | getattr(other, name) for name in self.__dataclass_fields__}
+        either["elementwise"] = self.elementwise & other.elementwise
+        either["certain"] = self.certain & other.certain
+        return Access(**either)
 
 
 UNKNOWN = Access(True, True, False, True, True, False, False)
@@ -153,7 +155,7 @@ class _Reader:
     def type_of(self, path):
         """The Warp type of an argument's path, or None for locals."""
         label, *fields = path.split(".")
-        kind = self.types.get(label)
+        kind: Any = self.types.get(label)
         for name in fields:
             if _is_array(kind):
                 kind = kind.dtype
@@ -260,13 +262,13 @@ class _Frame:
                 self.block(child)
 
     def assign(self, target, value):
-        if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
-            if len(target.elts) == len(value.elts):
-                for each, source in zip(target.elts, value.elts, strict=True):
-                    self.assign(each, source)
-                return
+        several = isinstance(target, (ast.Tuple, ast.List))
+        if several and isinstance(value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
+            for each, source in zip(target.elts, value.elts, strict=True):
+                self.assign(each, source)
+            return
         places = self.value(value)
-        if isinstance(target, (ast.Tuple, ast.List)):
+        if several:
             for position, each in enumerate(target.elts):
                 own = {(f"{_TID}{position}", 0)} if (_TID, 0) in places else places
                 self.bind(each, own)
@@ -460,6 +462,7 @@ class _Frame:
     def write_call(self, name, node, first):
         what = "accumulate" if name.startswith(_ACCUMULATORS) else "store" if name.startswith(_WRITERS) else "update"
         own = name.startswith("atomic_") and self.are_own(node.args[1:-1])
+        self.indices(first)
         places = self.place(first)
         self.reader.note({p for p in places if _is_array(self.reader.type_of(p[0]))}, what, own)
 
@@ -512,10 +515,10 @@ class _Frame:
 
 def _lookup(function, name):
     """A name in the scope of a Python function: its closure, its globals, the builtins."""
-    code, cells = function.__code__, function.__closure__ or ()
-    if name in code.co_freevars:
+    free = function.__code__.co_freevars
+    if name in free:
         try:
-            return cells[code.co_freevars.index(name)].cell_contents
+            return function.__closure__[free.index(name)].cell_contents
         except ValueError:  # not yet assigned
             return None
     scope = function.__globals__

@@ -15,6 +15,7 @@ import sys
 import time
 import types
 from dataclasses import dataclass
+from typing import Any
 
 from .failure import trim_exception
 from .overrides import Overrides, find_spec_after
@@ -66,9 +67,9 @@ class Program:
     def execute(self):
         """Runs the script or module to its end and returns the Outcome."""
         if self.script:
-            return self.guard(self._run_script)
+            return self.guard(lambda: self._run_script(self.script))
         if self.module:
-            return self.guard(self._run_module)
+            return self.guard(lambda: self._run_module(self.module))
         raise TargetError("the target names neither a script nor a module to run")
 
     def load(self, spec):
@@ -93,7 +94,7 @@ class Program:
     def _prepare(self):
         os.chdir(self.cwd)
         self.overrides.install(self.script)
-        main = types.ModuleType("__main__")
+        main: Any = types.ModuleType("__main__")
         main.__builtins__ = builtins
         if sys.version_info < (3, 14):  # from 3.14 on annotations are lazy (PEP 649)
             main.__annotations__ = {}
@@ -114,29 +115,29 @@ class Program:
             return os.path.relpath(self.script, self.cwd)
         return self.script
 
-    def _run_script(self):
+    def _run_script(self, script):
         if not getattr(sys.flags, "safe_path", False):
-            sys.path.insert(0, os.path.dirname(os.path.realpath(self.script)))
+            sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
         try:
-            with open(self.script, "rb") as stream:
+            with open(script, "rb") as stream:
                 source = stream.read()
         except OSError as error:
-            print(f"{sys.executable}: can't open file '{self.script}': {error}", file=sys.stderr)
+            print(f"{sys.executable}: can't open file '{script}': {error}", file=sys.stderr)
             raise _CannotStart(2) from error
-        main = sys.modules["__main__"]
-        main.__file__ = self.script
+        main: Any = sys.modules["__main__"]
+        main.__file__ = script
         main.__cached__ = None
-        main.__loader__ = importlib.machinery.SourceFileLoader("__main__", self.script)
-        exec(self.overrides.compile_main(source, self.script), main.__dict__)
+        main.__loader__ = importlib.machinery.SourceFileLoader("__main__", script)
+        exec(self.overrides.compile_main(source, script), main.__dict__)
 
-    def _run_module(self):
+    def _run_module(self, name):
         if not getattr(sys.flags, "safe_path", False):
             sys.path.insert(0, os.getcwd())
-        spec = self.overrides.main_module(_find_main_module(self.module))
+        spec = self.overrides.main_module(_find_main_module(name))
         code = spec.loader.get_code(spec.name)
         if code is None:
             raise _no_module(f"No code object available for {spec.name}")
-        main = sys.modules["__main__"]
+        main: Any = sys.modules["__main__"]
         main.__file__ = spec.origin
         main.__cached__ = spec.cached
         main.__loader__ = spec.loader
@@ -151,7 +152,7 @@ class Program:
         trim_exception(leaving)
         code = leaving.code
         if isinstance(leaving, _CannotStart):
-            return Outcome(leaving.code, leaving.__cause__ or leaving)
+            return Outcome(leaving.status, leaving.__cause__ or leaving)
         if code is None or code == 0:
             return Outcome(0)
         if not isinstance(code, int):
@@ -168,7 +169,8 @@ class Program:
         return Outcome(130 if interrupted else 1, error, error.__traceback__)
 
     def _print(self, error):
-        sys.stdout and sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
         try:  # the user's own excepthook, if they have set one, as Python would
             sys.excepthook(type(error), error, error.__traceback__)
         except BaseException as hook_error:
@@ -184,6 +186,10 @@ class Program:
 class _CannotStart(SystemExit):
     """Python would have refused before running a line; the message has been printed."""
 
+    def __init__(self, status):
+        super().__init__(status)
+        self.status = status
+
 
 def _no_module(message, cause=None):
     print(f"{sys.executable}: {message}", file=sys.stderr)
@@ -192,7 +198,7 @@ def _no_module(message, cause=None):
     return error
 
 
-def _find_main_module(name):
+def _find_main_module(name) -> Any:
     """The spec that `python -m NAME` runs: the module, or the package's `__main__`."""
     parent = name.rpartition(".")[0]
     try:

@@ -61,6 +61,8 @@ def load_package(folder, name=PACKAGE):
     spec = importlib.util.spec_from_file_location(
         name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
     )
+    assert spec is not None  # the file's name says how to load it
+    assert spec.loader is not None
     package = importlib.util.module_from_spec(spec)
     sys.modules[name] = package
     spec.loader.exec_module(package)

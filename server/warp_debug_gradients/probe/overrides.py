@@ -105,14 +105,15 @@ class Overrides:
         if not wanted:
             return compile(source, filename, "exec", dont_inherit=True)
         replacer = Replacer(source, filename, package)
-        try:
-            for key, path in wanted.items():
-                if not _means_submodule(filename, path):
-                    self._applied += replacer.replace(key, path, self.values[key])
-        except OverrideError as error:
-            error.key = key
-            self.errors.append(error)
-            raise
+        for key, path in wanted.items():
+            if _means_submodule(filename, path):
+                continue
+            try:
+                self._applied += replacer.replace(key, path, self.values[key])
+            except OverrideError as error:
+                error.key = key
+                self.errors.append(error)
+                raise
         return compile(ast.fix_missing_locations(replacer.tree), filename, "exec", dont_inherit=True)
 
     def _keys_for(self, names):
@@ -307,7 +308,7 @@ class Replacer:
 
     def _imported_module(self, statement):
         if not statement.level:
-            return statement.module
+            return statement.module or ""
         parts = self.package.split(".") if self.package else []
         parts = parts[: len(parts) - (statement.level - 1)]
         return ".".join([*parts, statement.module] if statement.module else parts)
