@@ -175,6 +175,10 @@ PLAIN = {
         "raise ModuleNotFoundError(\"No module named 'cv2'\", name='cv2')",
         {"advice": f"{sys.executable} -m pip install opencv-python"},
     ),
+    "explained": (
+        "try:\n    import torch_not_here\nexcept ImportError as e:\n    raise ImportError('needs it') from e",
+        {"missing_module": "torch_not_here", "message": "needs it", "line": 4},
+    ),
     "syntax": ("x = 1\ny = = 2\n", {"line": 2, "type": "SyntaxError", "source": "y = = 2", "advice": "Python"}),
     "file": ("open('data/in.npy')", {"type": "FileNotFoundError", "advice": "relative to the working folder"}),
     "absolute_file": ("open('/no/such/file')", {"advice": "There is no /no/such/file"}),

@@ -171,6 +171,9 @@ def _launched_kernel(error, message):
 def _missing_module(error, message):
     if isinstance(error, ModuleNotFoundError):
         return error.name
+    reason = error.__cause__ or error.__context__
+    if isinstance(error, ImportError) and isinstance(reason, ModuleNotFoundError):
+        return reason.name  # "this needs Pillow", raised from the real reason
     if isinstance(error, (ImportError, AttributeError)) and _REMOVED.search(message):
         return "warp.sim"
     return None
