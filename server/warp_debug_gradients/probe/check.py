@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Generator
 
 import numpy as np
@@ -29,6 +29,9 @@ WINDOWS = 4  # backward calls of one iteration whose own window is checked
 EVALUATIONS = 15  # a direction
 SEED = 20261202  # of the random directions: the same in every run, so that a check can be repeated
 MOVES = 3  # how often the moment of the perturbation is moved behind a write that no hook saw
+CONFIRM_NOISE = 24.0  # a disagreement is looked at again where it is this many times the objective's noise
+CONFIRM_ULPS = 64.0  # and where the parameter still moves by this many of its own ulps
+CONFIRM_FRACTION = 0.35  # it persists where the slope stays within this fraction of the gap around FD
 EPS = {"float16": 9.77e-4, "float32": 1.19209e-7, "float64": 2.220446e-16}
 
 
@@ -150,12 +153,21 @@ def _check_parameter(plan: dict[str, Any], parameter: dict[str, Any], reference:
     result["gradient"]["directions"] = [_direction_row(i, j, e) for i, (j, e) in enumerate(zip(judged, estimates, strict=True))]
     overall = combine(judged)
 
+    if overall.verdict == "disagree" or overall.reason in ("imprecise", "unsettled"):
+        decisive = next(k for k, j in enumerate(judged) if j.autodiff == overall.autodiff or (math.isnan(j.autodiff) and math.isnan(overall.autodiff)))
+        overall = yield from _confirm(overall, evaluator, directions[decisive], estimates[decisive], base, result)
     elements = yield from _elements(evaluator, gradient, x0, base, again, directions, estimates, overall, options, cost, result)
     wrong = [row for row in elements if row["verdict"] == "disagree"]
-    if wrong and overall.verdict != "disagree":
-        overall = max((row["judgement"] for row in wrong), key=lambda j: j.bands_off)
+    if wrong and overall.verdict == "agree":  # a fault in few elements hides in random directions
+        worst = max(wrong, key=lambda row: row["judgement"].bands_off)
+        v = np.zeros(x0.size)
+        v[worst["index"]] = typical_size(x0)
+        overall = yield from _confirm(worst["judgement"], evaluator, v, worst["estimate"], base, result)
     for row in elements:
         row.pop("judgement")
+        row.pop("estimate")
+        if overall.verdict != "disagree" and row["verdict"] == "disagree":
+            row["verdict"] = "inconclusive"
     result["gradient"]["elements"] = elements
     _conclude(result, overall, judged, gradient, directions, estimates, elements, plan)
     if overall.verdict == "disagree" or len(plan["backward_calls"]) > 1:
@@ -259,6 +271,40 @@ def _settle(evaluator: Evaluator, directions: list[np.ndarray], base: float, aga
     else:
         result["not_covered"].append("the parameter is rewritten again and again before its first use on the tape")
     return estimates
+
+
+def _confirm(overall: Judgement, evaluator: Evaluator, v: np.ndarray, estimate: Estimate, base: float, result: dict[str, Any]) -> Steps:
+    """Does the disagreement persist at the smallest step that could show it? If not, nobody is accused.
+
+    A derivative is a limit. At the step t where |AD - FD| t is CONFIRM_NOISE times the objective's noise, the
+    slope can still be told from AD; where it has gone over to AD there (floors, casts, bins, contacts), the
+    larger steps crossed something, and the difference is theirs.
+    """
+    gap = abs(overall.autodiff - overall.finite_difference)
+    eps_f, eps_x = EPS.get(evaluator.plan["objective_dtype"], EPS["float32"]), EPS.get(str(evaluator.x0.dtype), EPS["float32"])
+    noise = max(estimate.noise if math.isfinite(estimate.noise) else 0.0, eps_f * abs(base))
+    if not (math.isfinite(gap) and gap > 0.0 and math.isfinite(estimate.step)):
+        return overall
+    t = max(CONFIRM_NOISE * noise / gap, CONFIRM_ULPS * eps_x)
+    if t > 0.5 * estimate.step:
+        return overall
+    steps = [t, 2.0 * t, 4.0 * t]
+    deltas = [evaluator.effective(sign * step * v) for step in steps for sign in (1.0, -1.0)]
+    replies = yield [evaluator.request(d) for d in deltas]
+    result["evaluations"] += len(replies)
+    values = [evaluator.value(r) for r in replies]
+    lengths = [float(d @ v) / float(v @ v) for d in deltas]
+    slopes = [(values[k] - values[k + 1]) / (lengths[k] - lengths[k + 1]) for k in (0, 2, 4) if lengths[k] != lengths[k + 1]]
+    if slopes and all(abs(s - overall.finite_difference) <= CONFIRM_FRACTION * gap for s in slopes):
+        return overall
+    if slopes and all(s == 0.0 for s in slopes) and overall.autodiff == 0.0:
+        reason = "staircase"
+        text = f"AD = 0, and so is every difference up to step {steps[-1]:.2g}; at step {estimate.step:.2g} the slope is {overall.finite_difference:.4g}. The objective is piecewise constant: zero is its derivative, a surrogate is a modelling choice"
+    else:
+        reason = "scale_dependent"
+        found = ", ".join(f"{s:.4g}" for s in slopes)
+        text = f"AD = {overall.autodiff:.6g}; FD = {overall.finite_difference:.6g} at step {estimate.step:.2g}, but {found} at steps from {steps[0]:.2g}: the objective is not smooth at this scale"
+    return replace(overall, verdict="inconclusive", reason=reason, message=text)
 
 
 def _magnitude(gradient: np.ndarray, v: np.ndarray) -> float:
@@ -377,6 +423,7 @@ def _element_row(i: int, x0: np.ndarray, gradient: np.ndarray, e: Estimate, size
         "verdict": j.verdict,
         "status": e.status,
         "judgement": j,
+        "estimate": e,
     }
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any, Callable
 
+from . import quarantine
 from .attach import Program, StopProgram, after_import
 from .failure import describe_failure
 
@@ -38,6 +39,7 @@ class Session:
         self.watch: Any = None
         self.gradcheck: dict[str, Any] | None = None
         self._progress_at = 0.0
+        self._allow_writes: Callable[[], None] = lambda: None
         self._written = False
 
     # -- life ----------------------------------------------------------------------------------
@@ -47,7 +49,10 @@ class Session:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # no CUDA context: the process can be forked
         signal.signal(signal.SIGTERM, self._terminated)
         self.importing = after_import("warp", self.attach)
-        self.progress("start", "starting the program")
+        if self.mode == "rerun":  # a perturbed program must not change the user's files
+            self._allow_writes = quarantine.redirect_writes((self.program.workspace, self.program.cwd))
+        else:
+            self.progress("start", "starting the program")
         target = self.job["target"]
         if target.get("forward"):
             outcome = self.program.guard(self._call_target)
@@ -114,6 +119,7 @@ class Session:
 
     def write(self, result: dict[str, Any]) -> None:
         self._written = True
+        self._allow_writes()
         if self.wp is None:
             with open(self.job["result"] + ".part", "w", encoding="utf-8") as stream:
                 json.dump(result, stream)

@@ -12,7 +12,7 @@ import os
 import signal
 import stat
 import sys
-from typing import Any
+from typing import Any, Callable
 
 _PR_SET_PDEATHSIG = 1
 _WRITE_MODES = frozenset("wax+")
@@ -29,7 +29,7 @@ def enter(keep: set[int]) -> None:
         os.dup2(null, descriptor)
     for descriptor in _writable_files() - keep:
         os.dup2(null, descriptor)
-    _redirect_python_writes()
+    redirect_writes()
     _forbid_growth()
 
 
@@ -79,12 +79,22 @@ class _Scratch(io.BytesIO):
         super().close()
 
 
-def _redirect_python_writes() -> None:
+def redirect_writes(inside: tuple[str, ...] = (os.sep,)) -> Callable[[], None]:
+    """Keep what Python code writes below the folders `inside` in memory; returns a function that undoes it."""
+    saved = (builtins.open, io.open, os.open, {name: getattr(os, name) for name in _CHANGING_CALLS if hasattr(os, name)})
     open_file, open_descriptor = builtins.open, os.open
+    roots = tuple(os.path.join(os.path.abspath(folder), "") for folder in inside)
     files: dict[str, bytes] = {}
 
+    def guarded(path: Any) -> str | None:
+        """The absolute path where it lies below a guarded folder."""
+        if isinstance(path, int):
+            return None
+        absolute = os.path.abspath(os.fsdecode(path))
+        return absolute if absolute.startswith(roots) else None
+
     def opened(file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, errors: Any = None, newline: Any = None, *args: Any, **kwargs: Any) -> Any:
-        path = None if isinstance(file, int) else os.path.abspath(os.fsdecode(file))
+        path = guarded(file)
         if path is None or (not _WRITE_MODES & set(mode) and path not in files):
             return open_file(file, mode, buffering, encoding, errors, newline, *args, **kwargs)
         content = b"" if "w" in mode or "x" in mode else files.get(path) or _present(open_file, path)
@@ -93,15 +103,24 @@ def _redirect_python_writes() -> None:
         return scratch if "b" in mode else io.TextIOWrapper(scratch, encoding=encoding or "utf-8", errors=errors, newline=newline)
 
     def opened_descriptor(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
-        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC):
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC) and guarded(path):
             return open_descriptor(os.devnull, os.O_RDWR)
         return open_descriptor(path, flags, *args, **kwargs)
 
+    def unchanging(original: Any) -> Any:
+        return lambda path, *args, **kwargs: None if guarded(path) else original(path, *args, **kwargs)
+
     builtins.open = io.open = opened  # type: ignore[assignment]
     os.open = opened_descriptor  # type: ignore[assignment]
-    for name in _CHANGING_CALLS:
-        if hasattr(os, name):
-            setattr(os, name, lambda *args, **kwargs: None)
+    for name, original in saved[3].items():
+        setattr(os, name, unchanging(original))
+
+    def undo() -> None:
+        builtins.open, io.open, os.open = saved[:3]
+        for name, original in saved[3].items():
+            setattr(os, name, original)
+
+    return undo
 
 
 def _present(open_file: Any, path: str) -> bytes:

@@ -1,0 +1,89 @@
+"""The rerun engine: every evaluation is a fresh run of the program, perturbed at the same event.
+
+For CUDA, whose contexts do not survive a fork, and for systems without fork. It drives the same generator
+(`probe.check`) as the fork engine does inside the program: same requests, same replies, seconds instead of
+milliseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from typing import Any
+
+from warp_debug_gradients import worker
+from warp_debug_gradients.operations.measurement import Measurement
+from warp_debug_gradients.probe import wire
+from warp_debug_gradients.probe.check import Options, check_iteration
+from warp_debug_gradients.worker import ProbeOutcome, Progress
+
+AT_ONCE = max(1, (os.cpu_count() or 2) - (1 if (os.cpu_count() or 2) > 4 else 0))
+FOLDER = "evaluations"  # in the evidence folder, while the evaluations run
+
+
+async def run_rerun_engine(measurement: Measurement[Any], trace: dict[str, Any], plans: list[Any]) -> ProbeOutcome:
+    """Checks of all plans, in the shape of the probe's `evaluate.json`; incomplete where the time ran out."""
+    engine = _Engine(measurement, at_once=1 if trace.get("uses_cuda") else AT_ONCE)
+    checks: list[dict[str, Any]] = []
+    timed_out = False
+    try:
+        for position, plan in enumerate(plans):
+            if measurement.remaining < trace["seconds"]["total"] * 4:
+                timed_out = True
+                break
+            ends = measurement.elapsed + measurement.remaining / (len(plans) - position)
+            generator = check_iteration(plan, Options(remaining=lambda ends=ends: ends - measurement.elapsed))
+            try:
+                requests = next(generator)
+                while True:
+                    requests = generator.send(await engine.evaluate(requests, plan["iteration"]))
+            except StopIteration as finished:
+                checks.extend(finished.value)
+    finally:
+        shutil.rmtree(engine.folder, ignore_errors=True)
+    result = wire.plain({"status": "stopped" if timed_out else "completed", "engine": "rerun", "checks": checks})
+    return ProbeOutcome(measurement.relative_files(result), 0, timed_out, "", measurement.elapsed)
+
+
+class _Engine:
+    """Runs requests side by side, each in its own process."""
+
+    def __init__(self, measurement: Measurement[Any], at_once: int) -> None:
+        self.measurement = measurement
+        self.folder = measurement.evidence.folder / FOLDER
+        self.folder.mkdir(exist_ok=True)
+        self.gate = asyncio.Semaphore(at_once)
+        self.started = 0
+        self.done = 0
+
+    async def evaluate(self, requests: list[dict[str, Any]], iteration: int) -> list[dict[str, Any]]:
+        """Replies in the order of the requests."""
+        return list(await asyncio.gather(*(self._one(r, iteration) for r in requests)))
+
+    async def _one(self, request: dict[str, Any], iteration: int) -> dict[str, Any]:
+        async with self.gate:
+            measurement, self.started = self.measurement, self.started + 1
+            outcome = await worker.run_probe(
+                measurement.interpreter.path,
+                {**measurement.job(), "mode": "rerun", "request": wire.pack(request)},
+                self.folder,
+                name=f"{self.started:04d}",
+                deadline_s=max(measurement.remaining, 1.0),
+                output=f"{self.started:04d}.output.txt",
+            )
+        self.done += 1
+        if measurement.on_progress:
+            message = f"iteration {iteration}: {self.done} runs of the program"
+            await measurement.on_progress(Progress("evaluate", message, measurement.elapsed, self.done))
+        reply = (outcome.result or {}).get("reply")
+        if reply is not None:
+            return wire.unpack(reply)
+        error = (outcome.result or {}).get("error") or {}
+        return failed_reply(error.get("message") or outcome.death or "the program ended before its backward call")
+
+
+def failed_reply(message: str) -> dict[str, Any]:
+    """What an evaluation that gave no objective looks like (see `probe.evaluate`)."""
+    empty = {k: {} for k in ("losses", "outputs", "seeds", "values", "consumed", "contributions", "places", "call_events")}
+    return {"ok": False, "error": message, "objective": None, "survived": True, "wiped_at": None, **empty}
