@@ -41,6 +41,7 @@ EXAMPLES = ROOT / "examples"
 SHOWN = 8
 BROKEN_AT_LEAST = 0.02
 CORRECT_AT_MOST = 0.005
+RIGHT = ("gradients_correct", "piecewise_constant", "precision_floor", "chaotic_horizon")
 
 
 # ---------------------------------------------------------------- inside the measured process
@@ -335,7 +336,39 @@ def root_lines(folder, marks):
     return out
 
 
+def truth_of_stillborn(folder, entry):
+    """A program that must not run: what is measured is that it fails, and with which last line."""
+    script = entry.get("run", {"script": "main.py"})["script"]
+    run = subprocess.run(
+        [sys.executable, script], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300
+    )
+    if run.returncode == 0:
+        raise SystemExit(f"{folder.name}: called does_not_run, but it runs")
+    import warp
+
+    return {
+        "cause": "does_not_run",
+        "gradients_correct": None,
+        "runs": False,
+        "run": {"script": script},
+        "args": [],
+        "set": {},
+        "parameter": entry["parameter"],
+        "iteration_to_look_at": 0,
+        "root_cause_lines": root_lines(folder, entry["lines"]),
+        "verdict": None,
+        "objective": None,
+        "symptom": entry["symptom"],
+        "repair": entry["repair"],
+        "exit_code": run.returncode,
+        "last_line": run.stdout.strip().splitlines()[-1],
+        "run_with_warp": warp.config.version,
+    }
+
+
 def truth_of(folder, entry):
+    if entry["cause"] == "does_not_run":
+        return truth_of_stillborn(folder, entry), float("nan")
     run = entry.get("run", {"script": "main.py"})
     spec = {
         "folder": str(folder),
@@ -351,7 +384,7 @@ def truth_of(folder, entry):
     repaired = measure_repaired(folder, spec, entry["fix"]) if "fix" in entry else None
     if repaired is not None and repaired > CORRECT_AT_MOST:
         raise SystemExit(f"{folder.name}: {repaired:.3%} wrong after the repair")
-    correct = entry["cause"] in ("gradients_correct", "piecewise_constant")
+    correct = entry["cause"] in RIGHT
     if correct and error > CORRECT_AT_MOST:
         raise SystemExit(f"{folder.name}: called correct, but {error:.3%} wrong\n{measured}")
     if not correct and error < BROKEN_AT_LEAST:
@@ -423,7 +456,7 @@ def main():
             failed.append(name)
             print(f"{name}: FAILED\n{reason}", flush=True)
             continue
-        print(f"{name:44s} {truth['cause']:24s} {truth['verdict']:13s} error {error:.3g}", flush=True)
+        print(f"{name:44s} {truth['cause']:24s} {truth['verdict']!s:13s} error {error:.3g}", flush=True)
         if options.check:
             before = json.loads(target.read_text())
             if before["cause"] != truth["cause"] or before["verdict"] != truth["verdict"]:

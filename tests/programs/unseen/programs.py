@@ -698,6 +698,121 @@ program(
     repair="tape.backward(figure) alone: seeding linear as well adds the gradient of the sum, 5 of the mean's",
     note="the gradient is that of the mean plus the sum, so 6x",
 )
+program(
+    "cloud_chamber",
+    cause="replay_side_effect",
+    parameter="field",
+    lines=["slot = wp.atomic_add("],
+    inserts=[
+        ("before", "hit = wp.zeros(", "begin_(field=field)"),
+        ("after", "correction = field.grad", "got_(field=correction)"),
+    ],
+    symptom="the fit follows a few droplets only",
+    repair="write to hit[d] with a mask, or a func_replay that returns the stored slot",
+    teaches="in the backward pass the counter is not run again, the slot is 0 for every droplet",
+)
+program(
+    "metronome",
+    cause="native_without_adjoint",
+    parameter="bob",
+    lines=["def period("],
+    inserts=[
+        ("before", "beat = wp.zeros(3", "begin_(bob=bob)"),
+        ("before", "bob.assign(", "got_(bob=bob.grad)"),
+    ],
+    symptom="the bobs only ever shrink; no warning",
+    repair="an adj_snippet, or the formula in Warp's Python",
+)
+program(
+    "caustic",
+    cause="overwrite",
+    parameter="pool.height",
+    lines=["self.screen = wp.array(ptr=", "wp.launch(tone_map"],
+    inserts=[
+        ("before", "tape, loss = pool.render()", "begin_(height=pool.height)"),
+        ("before", "pool.height.assign(", "got_(height=pool.height.grad)"),
+    ],
+    steps=[0.003, 0.001],
+    symptom="the loss sinks slowly; without the line that prints the picture it sinks faster",
+    repair="tone-map a copy, or after backward",
+    teaches="a second array over the same pointer is written after the tape closed",
+)
+program(
+    "sluice",
+    cause="unrecorded_operation",
+    parameter="gate",
+    lines=["wp.launch(schedule"],
+    inserts=[
+        ("before", "level = wp.full(", "begin_(gate=gate)"),
+        ("before", "gate.assign(", "got_(gate=gate.grad)"),
+    ],
+    symptom="the gates close, the schedule is ignored",
+    repair="launch schedule inside the with",
+    teaches="one part of the objective is launched after the tape closed",
+)
+program(
+    "double_arm",
+    cause="chaotic_horizon",
+    verdict="not_disagree",
+    parameter="throw",
+    steps=[1e-8, 3e-9],
+    inserts=[
+        ("before", "s = wp.zeros((STEPS", "begin_(throw=throw)"),
+        ("after", "g = throw.grad", "got_(throw=g)"),
+    ],
+    symptom="the gradient is huge and jumps from attempt to attempt",
+    repair="none in the tape: a shorter horizon, or several shots with matching conditions",
+    note="in double precision the gradient agrees with differences of 1e-8; larger steps see another branch of the motion",
+)
+program(
+    "thermostat",
+    cause="piecewise_constant",
+    verdict="not_disagree",
+    parameter="switch",
+    steps=[1e-4, 3e-5],
+    inserts=[
+        ("before", "room = wp.full(", "begin_(switch=switch)"),
+        ("before", "switch.assign(", "got_(switch=switch.grad)"),
+    ],
+    symptom="the gradient is exactly zero, nothing changes",
+    repair="zero is right: the objective is constant between switching events; a soft switch is a modelling choice",
+)
+program(
+    "seesaw",
+    cause="precision_floor",
+    verdict="not_disagree",
+    parameter="seat",
+    steps=[0.5, 0.25],
+    inserts=[
+        ("before", "energy.zero_()", "begin_(seat=seat)"),
+        ("after", "down = seat.grad", "got_(seat=down)"),
+    ],
+    symptom="the energy does not change in its last digits although the seats move; difference quotients with small steps are garbage",
+    repair="none in the tape: leave out the constant, or double precision",
+    note="the objective is quadratic, so large steps give the derivative; one ulp of it is 0.25",
+)
+program(
+    "orrery",
+    cause="gradients_correct",
+    parameter="speed",
+    steps=[0.003, 0.001],
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(speed=speed)"),
+        ("after", "tape.backward(", "got_(speed=speed.grad)"),
+    ],
+    symptom="none: backward and update stand inside the with",
+    repair="none",
+    teaches="a tape that is thrown away may record its own update: harmless",
+)
+program(
+    "relay",
+    cause="does_not_run",
+    parameter="switch",
+    lines=["def wait(switch"],
+    inserts=[],
+    symptom="CPU kernel build failed with error code -1, and a page of C++",
+    repair="rename the kernel's argument: switch is a word of C++, and Warp 1.19 puts argument names into the generated code as they are",
+)
 
 # ---------------------------------------------------------------- repairs as text: (file, old, new)
 
@@ -1036,6 +1151,69 @@ pumped = wp.zeros(WEEKS, dtype=float, requires_grad=True)
             col = nxt
         wp.launch(off_spec, TRAYS, inputs=[col, 0.4], outputs=[self.J])
 """,
+        ),
+    ],
+    "cloud_chamber": [
+        (
+            "main.py",
+            """\
+        slot = wp.atomic_add(count, 0, 1)
+        hit[slot] = x
+""",
+            """\
+        wp.atomic_add(count, 0, 1)
+        hit[d] = x
+    else:
+        hit[d] = 0.5
+""",
+        ),
+        (
+            "main.py",
+            """\
+    if s < count[0]:
+        d = hit[s] - 0.5
+        wp.atomic_add(loss, 0, d * d)
+""",
+            """\
+    d = hit[s] - 0.5
+    wp.atomic_add(loss, 0, d * d)
+""",
+        ),
+    ],
+    "metronome": [
+        (
+            "main.py",
+            """\
+@wp.func_native(snippet)
+def period(l: float, a: float) -> float: ...
+""",
+            """\
+@wp.func
+def period(l: float, a: float):
+    s = 1.0 + 0.0625 * a * a + 0.0114 * a * a * a * a
+    return 6.2831853 * wp.sqrt(l / 9.81) * s
+""",
+        ),
+    ],
+    "caustic": [
+        (
+            "main.py",
+            """\
+        wp.launch(tone_map, FLOOR, inputs=[self.screen])
+        return "".join(" .:-=+*#%@"[int(9 * v)] for v in self.screen.numpy())
+""",
+            """\
+        shown = wp.clone(self.screen)
+        wp.launch(tone_map, FLOOR, inputs=[shown])
+        return "".join(" .:-=+*#%@"[int(9 * v)] for v in shown.numpy())
+""",
+        ),
+    ],
+    "sluice": [
+        (
+            "main.py",
+            "    wp.launch(schedule, (HOURS + 1",
+            "        wp.launch(schedule, (HOURS + 1",
         ),
     ],
 }
