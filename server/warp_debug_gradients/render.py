@@ -83,6 +83,8 @@ def place(where: Any) -> str:
 
 def pair(item: Any) -> str:
     """Autodiff and finite difference, side by side, both labelled."""
+    if item.autodiff is None and item.finite_difference is None:
+        return "nothing measured"
     text = f"AD = {number(item.autodiff)}, FD = {number(item.finite_difference)}"
     if item.error is not None:
         text += f" ± {number(item.error)}"
@@ -134,7 +136,7 @@ def _repro(result: RunReproResult, few: int) -> list[str]:
     lines += _section("Parameters (gradient is read)", _cut([_array(p) for p in result.parameters], few))
     lines += _section("Other leaves with gradients (not chosen)", _cut([_array(p) for p in result.leaves], few))
     lines += _section("Objectives", _cut([f"{o.name} ({o.kind}) {place(o)}" for o in result.objectives], few))
-    lines += _section("Iterations", _cut([_iteration(i) for i in result.iterations], few))
+    lines += _section("Iterations", _middle([_iteration(i) for i in result.iterations], few))
     rows = [f"{s.name}: {number(s.first)} -> {number(s.last)} over {s.count} lines, {s.trend}" for s in result.metrics]
     lines += _section("Printed metrics", _cut(rows, few))
     if result.structure:
@@ -187,3 +189,9 @@ def _cut(rows: list[str], few: int) -> list[str]:
     if len(rows) <= few:
         return rows
     return [*rows[:few], f"... {len(rows) - few} more (detail=full, or result.json)"]
+
+
+def _middle(rows: list[str], few: int) -> list[str]:
+    if len(rows) <= few:
+        return rows
+    return [*rows[: few - 2], f"... {len(rows) - few} more (detail=full, or result.json)", *rows[-2:]]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from warp_debug_gradients import worker
 from warp_debug_gradients.workspace import Workspace
 

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from warp_debug_gradients.cli import main
+
 
 @pytest.fixture
 def environment():
@@ -89,11 +91,14 @@ def test_settings(command):
         (["run-repro", "right.py", "--workspace", "nowhere"], "not a folder"),
     ],
 )
-def test_usage_errors(command, arguments, text):
-    done = command(*arguments)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert text in done.stderr
+def test_usage_errors(project, monkeypatch, capsys, arguments, text):
+    monkeypatch.chdir(project)
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert text in printed.err
 
 
 def test_a_script_elsewhere_with_its_workspace(command, project, tmp_path):

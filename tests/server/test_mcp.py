@@ -86,7 +86,7 @@ async def test_ending_the_server_ends_the_script(server, project, is_gone):
     assert all([await anyio.to_thread.run_sync(is_gone, pid) for pid in pids])
 
 
-@pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25"])
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25"])
 async def test_hand_written_json_rpc(server, project, version):
     process = subprocess.Popen(
         [server.command, *server.args], env=server.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from warp_debug_gradients.cli import parse_setting
 from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed, UsageError, WorkspaceError
 from warp_debug_gradients.evidence import Evidence

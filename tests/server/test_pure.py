@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.metrics import printed_series, trend
 from warp_debug_gradients.operations.iterations import choose_iterations, first_rise

@@ -5,6 +5,7 @@ import json
 import sys
 
 import pytest
+
 from warp_debug_gradients import worker
 from warp_debug_gradients.environment import probe_environment
 from warp_debug_gradients.errors import InterpreterError

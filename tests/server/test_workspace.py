@@ -4,6 +4,7 @@ import os
 import sys
 
 import pytest
+
 from warp_debug_gradients.errors import InterpreterError, WorkspaceError
 from warp_debug_gradients.workspace import WORKSPACE_VARIABLE, Workspace, choose_interpreter
 

@@ -50,19 +50,48 @@ def nothing_to_check(trace: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def headline_message(check: dict[str, Any], trace: dict[str, Any]) -> str:
+def headline_message(check: dict[str, Any], checks: list[dict[str, Any]], trace: dict[str, Any]) -> str:
     """The answer: the signature for a wrong gradient, what was verified for a right one."""
     parameter = (check.get("parameter") or {}).get("name", "the parameter")
     where = f"in iteration {check.get('iteration')}"
-    said = str(check.get("message") or "").strip()
+    said = str(check.get("message") or "").strip().rstrip(".")
     if check["verdict"] == "disagree":
-        signature = str((check.get("signature") or {}).get("message") or "").strip()
-        return f"The gradient of {parameter} is wrong {where}: {signature or said}"
+        signature = str((check.get("signature") or {}).get("message") or "").strip().rstrip(".")
+        return f"The gradient of {parameter} is wrong {where}: {signature or said}.{_between(check)}{_history(check, checks)}"
     if check["verdict"] == "inconclusive":
-        advice = ADVICE.get(check.get("reason") or "", "")
-        return f"Not decided for {parameter} {where}: {said.rstrip('.')}. {advice}".strip()
+        return f"Not decided for {parameter} {where}: {said}. {ADVICE.get(check.get('reason') or '', '')}".strip()
     whole = "over the full horizon" if (check.get("horizon") or {}).get("full", True) else "over PART of the horizon"
     return f"The gradient of {parameter} is right {where}, {whole}.{other_reason(trace)}"
+
+
+def _all_windows_agree(check: dict[str, Any]) -> bool:
+    windows = check.get("windows") or []
+    return len(windows) > 1 and all(w.get("verdict") == "agree" for w in windows)
+
+
+def _between(check: dict[str, Any]) -> str:
+    """Where every backward call is right by itself, the chain is cut between them."""
+    if not _all_windows_agree(check):
+        return ""
+    return f" Each of the {len(check['windows'])} checked backward calls is right for its own loss: the chain is cut between them."
+
+
+def _history(check: dict[str, Any], checks: list[dict[str, Any]]) -> str:
+    """Where an earlier iteration of the same program is right, the fault needs a history."""
+    name = (check.get("parameter") or {}).get("name")
+    earlier = [
+        c["iteration"]
+        for c in checks
+        if c["verdict"] == "agree"
+        and (c.get("parameter") or {}).get("name") == name
+        and c["iteration"] < check["iteration"]
+    ]
+    if not earlier:
+        return ""
+    return (
+        f" It is right in iteration {max(earlier)}: something left over from earlier iterations takes part, such as a "
+        "gradient buffer that is never zeroed."
+    )
 
 
 def other_reason(trace: dict[str, Any]) -> str:
@@ -76,9 +105,14 @@ def other_reason(trace: dict[str, Any]) -> str:
             f" The loss turns non-finite in iteration {indices[bad]} (it starts at {known[0]:.4g}): the gradient is not "
             "the reason. Look at the step size, the time step, or an overflow in the forward pass."
         )
+    if len(known) < 2:
+        return ""
     rise = first_rise(values)
-    if rise is None:
-        return " If training still disappoints, look at the learning rate, the loss's scale, and the model itself."
+    if rise is None or known[-1] <= known[0]:
+        return (
+            f" The loss goes from {known[0]:.4g} to {known[-1]:.4g} in the traced run. If training still disappoints, look "
+            "at the learning rate, the loss's scale, and the model itself."
+        )
     return (
         f" The loss nevertheless rises, {values[rise - 1]:.4g} -> {values[rise]:.4g} from iteration {indices[rise - 1]} "
         f"to {indices[rise]} (first {known[0]:.4g}, last {known[-1]:.4g}): the gradient is not the reason. Look at the "
@@ -91,7 +125,7 @@ def proven_causes(check: dict[str, Any], trace: dict[str, Any]) -> list[Cause]:
     if check["verdict"] != "disagree":
         return []
     windows = check.get("windows") or []
-    if len(windows) > 1 and all(w.get("verdict") == "agree" for w in windows):
+    if _all_windows_agree(check):
         return [
             Cause(
                 code="truncation",
@@ -139,9 +173,8 @@ def ruled_out(checks: list[dict[str, Any]], headline: dict[str, Any], trace: dic
         )
     if headline["verdict"] == "disagree":
         out.append("a failure of the finite differences: autodiff is off by many times their own error")
-        windows = headline.get("windows") or []
-        if len(windows) > 1 and all(w.get("verdict") == "agree" for w in windows):
-            out.append(f"a wrong adjoint inside a window: each of the {len(windows)} windows agrees by itself")
+        if _all_windows_agree(headline):
+            out.append("a wrong adjoint inside a window: each checked window agrees by itself")
         for check in checks:
             if check["verdict"] == "agree":
                 name = (check.get("parameter") or {}).get("name")
@@ -186,7 +219,7 @@ def next_call(result: GradcheckResult, request: GradcheckRequest, trace: dict[st
             named = {**arguments, "parameter": leaf}
             return NextCall(tool="gradcheck_full_horizon", arguments=named, why="With the trained array named.")
     if result.verdict == "inconclusive":
-        plain = {k: v for k, v in arguments.items() if k not in ("iteration", "engine")}
+        plain = {k: v for k, v in arguments.items() if k not in ("iteration", "engine", "objective", "parameter")}
         return NextCall(
             tool="run_repro", arguments=plain, why="Lists parameters, objectives and iterations to choose from."
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed
+from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed, UsageError
 from warp_debug_gradients.operations import explain
 from warp_debug_gradients.operations.iterations import choose_iterations
-from warp_debug_gradients.operations.measurement import Measurement, refuse_broken_probe, script_error
+from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.schemas import (
     CheckSummary,
     Consumed,
@@ -33,7 +33,7 @@ async def gradcheck_full_horizon(
     """Traces the script, picks the iterations, measures them, and says what the numbers mean."""
     measurement = Measurement(OPERATION, request, workspace, on_progress)
     outcome = await measurement.probe("trace", share=TRACE_SHARE)
-    refuse_broken_probe(outcome, measurement.interpreter)
+    refuse_unusable(outcome, request)
     trace = outcome.result or {}
     if trace.get("loaded_files"):
         measurement.evidence.snapshot_sources(trace["loaded_files"])
@@ -87,13 +87,15 @@ def build_result(
             "try --engine rerun, and report this with that folder."
         )
     headline = pick_headline(checks)
+    if measurement.request.objective and "cannot be evaluated" in str(headline.get("message")):
+        raise UsageError(f"{first_line(headline['message'])}. Use names that are known where backward is called.")
     unfinished = stopped and headline["verdict"] != "disagree"
     result = _empty(
         measurement,
         trace,
         status="timeout" if unfinished else "completed",
         reason=headline.get("reason") or ("time" if unfinished else None),
-        message=explain.headline_message(headline, trace),
+        message=explain.headline_message(headline, checks, trace),
         engine=evaluated.get("engine") or engine,
     )
     result.verdict = headline["verdict"]
@@ -109,8 +111,8 @@ def build_result(
     result.causes = explain.proven_causes(headline, trace)
     result.ruled_out = explain.ruled_out(checks, headline, trace)
     result.blind_spots = explain.blind_spots(checks, trace, unfinished)
-    if evaluated.get("gradcheck"):
-        result.warp_gradcheck = WarpGradcheck.model_validate(evaluated["gradcheck"])
+    warp_gradcheck = evaluated.get("gradcheck") or trace.get("gradcheck")
+    result.warp_gradcheck = WarpGradcheck.model_validate(warp_gradcheck) if warp_gradcheck else None
     result.next = explain.next_call(result, measurement.request, trace)
     return result
 
@@ -131,7 +133,7 @@ def _obstacle(
     interpreter = measurement.interpreter
     if trace.get("status") == "failed" or (not trace and not outcome.timed_out):
         error = script_error(outcome, interpreter)
-        message = f"The program does not run: {error.type}: {error.message} No gradient was measured."
+        message = f"The program does not run: {error.type}: {first_line(error.message)}. No gradient was measured."
         result = _empty(measurement, trace, status="blocked", reason="does_not_run", message=message)
         result.error = error
     elif trace.get("iterations"):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import platform
-import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from warp_debug_gradients import __version__, worker
-from warp_debug_gradients.errors import ProbeFailed, UsageError
+from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.evidence import Evidence
 from warp_debug_gradients.operations.command import command_line
 from warp_debug_gradients.schemas import Interpreter, Result, ScriptError, Target
-from warp_debug_gradients.worker import OnProgress, ProbeOutcome
+from warp_debug_gradients.worker import OnProgress, ProbeOutcome, Progress
 from warp_debug_gradients.workspace import Workspace, choose_interpreter
 
 R = TypeVar("R", bound=Result)
@@ -63,12 +63,17 @@ class Measurement(Generic[T]):
             self.evidence.folder,
             name=name or mode,
             deadline_s=budget,
-            on_progress=self.on_progress,
+            on_progress=self._report if self.on_progress else None,
             output="output.txt" if mode == "trace" else f"{name or mode}.output.txt",
         )
         if outcome.result is not None:
             outcome.result.update(self.relative_files(outcome.result))
         return outcome
+
+    async def _report(self, progress: Progress) -> None:
+        """Hands progress on, with the time since the call came in: it must not go back from probe to probe."""
+        if self.on_progress:
+            await self.on_progress(replace(progress, elapsed_s=self.elapsed))
 
     def job(self) -> dict[str, Any]:
         """The part of the job file that all modes share."""
@@ -169,11 +174,23 @@ def script_error(outcome: ProbeOutcome, interpreter: Interpreter) -> ScriptError
     )
 
 
-def refuse_broken_probe(outcome: ProbeOutcome, interpreter: Interpreter) -> None:
-    """Raises if the probe never got to the user's script (it says so with status 'error', or not at all)."""
-    if (outcome.result or {}).get("status") == "error":
-        detail = (outcome.result or {}).get("error") or {}
-        code, message = detail.get("code"), detail.get("message", "no message")
-        if code:
-            raise UsageError(f"{message}")
-        raise ProbeFailed(f"The probe failed in {shlex.quote(interpreter.path)}: {message}")
+def refuse_unusable(outcome: ProbeOutcome, request: Target) -> None:
+    """Raises where the *request* is wrong, as only the run could show: an override or a parameter that is not there."""
+    trace = outcome.result or {}
+    error = trace.get("error") or {}
+    if error.get("type") == "OverrideError":
+        raise UsageError(
+            f"{first_line(error.get('message'))}. Nothing was measured; the program was not run to its end."
+        )
+    unnamed = trace.get("status") == "completed" and trace.get("backward_calls") and not trace.get("parameters")
+    if request.parameter and unnamed:
+        leaves = ", ".join(leaf["name"] for leaf in (trace.get("leaves") or [])[:10]) or "none"
+        raise UsageError(
+            f"The parameter {request.parameter!r} is no array that a tape reads. Arrays with gradients on the tapes: "
+            f"{leaves}. Name one of them, or leave the parameter out to let it be found."
+        )
+
+
+def first_line(text: Any) -> str:
+    """An error's own sentence."""
+    return (str(text or "").strip().splitlines() or [""])[0].rstrip(".")

@@ -7,7 +7,7 @@ from typing import Any
 
 from warp_debug_gradients.evidence import finished_runs, read_result
 from warp_debug_gradients.metrics import printed_series
-from warp_debug_gradients.operations.measurement import Measurement, refuse_broken_probe, script_error
+from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.schemas import (
     ArrayInfo,
     IterationHealth,
@@ -33,7 +33,7 @@ async def run_repro(
     """Runs the script once, watched, and reports."""
     measurement = Measurement(OPERATION, request, workspace, on_progress)
     outcome = await measurement.probe("trace")
-    refuse_broken_probe(outcome, measurement.interpreter)
+    refuse_unusable(outcome, request)
     return measurement.finish(build_result(measurement, outcome))
 
 
@@ -72,7 +72,7 @@ def _add_findings(result: RunReproResult, trace: dict[str, Any], iterations: lis
     result.leaves = [ArrayInfo.model_validate(p) for p in trace.get("leaves") or []]
     result.objectives = [ObjectiveInfo.model_validate(o) for o in trace.get("objectives") or []]
     result.iterations = [iteration_health(item) for item in iterations]
-    result.iterations_seen = len(iterations)
+    result.iterations_seen = trace.get("iterations_seen") or len(iterations)
     result.nonfinite = NonFinite.model_validate(trace["nonfinite"]) if trace.get("nonfinite") else None
     result.structure = Structure.model_validate(trace["structure"]) if trace.get("structure") else None
     result.parameter = ", ".join(p.name for p in result.parameters) or None
@@ -119,7 +119,7 @@ def structure_change(before: Structure, after: Structure) -> str:
 
 def _message(result: RunReproResult) -> str:
     if result.status == "blocked" and result.error:
-        return f"The program does not run: {result.error.type}: {result.error.message} Nothing else was measured."
+        return f"The program does not run: {result.error.type}: {first_line(result.error.message)}. Nothing else was measured."
     seen = f"{result.iterations_seen} optimizer iteration{'s' if result.iterations_seen != 1 else ''} seen"
     if result.status == "timeout":
         return f"Time ran out before the program ended; {seen}. What was seen so far is reported."

@@ -94,7 +94,7 @@ if kind in ("hang", "stubborn"):
 if kind == "floods":
     print("x" * 100_000, flush=True)
 if kind == "broken":
-    finish({"status": "failed", "warp_version": "1.19.0", "device": "cpu", "notes": [], "loaded_files": [script],
+    finish({"status": "failed", "seconds": {"total": 0.5}, "warp_version": "1.19.0", "device": "cpu", "notes": [], "loaded_files": [script],
             "error": {"type": "ModuleNotFoundError", "message": "No module named 'warp.sim'", "file": script, "line": 4,
                       "function": "<module>", "source": "import warp.sim", "traceback": [{"file": script, "line": 4, "function": "<module>"}],
                       "kernel": None, "compiler_message": None, "missing_module": "warp.sim", "advice": "Install newton."}})  # fmt: skip
