@@ -261,7 +261,7 @@ program(
         ("after", "mse = float(", "loss_(mse)"),
         ("after", "g = tilt.grad.numpy()", "got_(tilt=g)"),
     ],
-    symptom="the reported mse oscillates; a learning rate 20 times smaller works",
+    symptom="the reported mse rises from 0.1 to 2.2; a learning rate 20 times smaller works",
     repair="seed with 1/PIXELS, or a mean kernel on the tape",
     note="against the sum of err, which is what backward was given, the gradient agrees; against the reported mean it is exactly 20x",
 )
@@ -421,7 +421,7 @@ program(
         ("after", "g = logT.grad", "got_(logT=g)"),
     ],
     objective="train",
-    symptom="the fitted misfit rises after a while; without the line that prints the held-back misfit it falls",
+    symptom="the fitted misfit falls for some iterations, then rises; without the line that prints the held-back misfit it falls",
     repair="backward before the check run, or own arrays for it",
     teaches="the overwrite happens outside the tape, after it closed",
     note="when backward is called, the loss array holds the value of the check run: take the objective when the tape closes",
@@ -435,7 +435,7 @@ program(
         ("before", "total = wp.zeros(1", "begin_(rate=rate)"),
         ("after", "step = rate.grad", "got_(rate=step)"),
     ],
-    symptom="all rates go to zero although the demand is not met",
+    symptom="all rates fall and the objective rises: the demand is not seen",
     repair="sum with an atomic_add kernel",
 )
 program(
@@ -694,7 +694,7 @@ program(
         ("before", "tape.backward(figure", "loss_(figure)"),
         ("after", "turn_by = angle.grad", "got_(angle=turn_by)"),
     ],
-    symptom="the figure of merit does not settle; with a rate six times smaller it does",
+    symptom="the figure of merit jumps about at a learning rate that is well below its limit",
     repair="tape.backward(figure) alone: seeding linear as well adds the gradient of the sum, 5 of the mean's",
     note="the gradient is that of the mean plus the sum, so 6x",
 )

@@ -48,4 +48,4 @@ for turn in range(15):
     turn_by = angle.grad.numpy().copy()
     tape.zero()
     print(f"turn {turn:2d}  figure of merit {figure.numpy()[0]:.6f}")
-    angle.assign(angle.numpy() - 0.2 * turn_by)
+    angle.assign(angle.numpy() - 0.05 * turn_by)
