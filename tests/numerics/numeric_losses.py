@@ -31,8 +31,8 @@ class Problem:
 
     @property
     def scale(self) -> float:
-        """RMS of the point with a small floor, the natural size of a step along a unit-RMS direction."""
-        return max(float(np.sqrt(np.mean(self.x.astype(np.float64) ** 2))), 1e-3)
+        """RMS of the point, the natural size of a step along a unit-RMS direction."""
+        return float(np.sqrt(np.mean(self.x.astype(np.float64) ** 2)))
 
     @property
     def eps(self) -> float:

@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, DefaultDict, Dict, List, Sequence, Tuple
+from typing import Callable, DefaultDict, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -22,7 +22,8 @@ for folder in (str(ROOT / "server"), str(Path(__file__).resolve().parent)):
         sys.path.insert(0, folder)
 
 import numeric_losses as losses  # noqa: E402
-from warp_debug_gradients.probe.differences import Estimate, directional_derivative  # noqa: E402
+
+from warp_debug_gradients.probe.differences import Estimate, Steps, directional_derivative  # noqa: E402
 from warp_debug_gradients.probe.verdict import combine, judge  # noqa: E402
 
 FAULTS: Dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -35,12 +36,12 @@ FAULTS: Dict[str, Callable[[np.ndarray], np.ndarray]] = {
 DIRECTIONS = 3
 
 
-def drive(generator: object, evaluate: Callable[[float], object]) -> Estimate:
+def drive(generator: Steps, evaluate: Callable[[float], object]) -> Estimate:
     """Answers a generator's steps with `evaluate`, in order."""
-    steps = next(generator)  # type: ignore[call-overload]
+    replies: Optional[List[object]] = None
     while True:
         try:
-            steps = generator.send([evaluate(t) for t in steps])  # type: ignore[attr-defined]
+            replies = [evaluate(t) for t in generator.send(replies)]  # type: ignore[arg-type]
         except StopIteration as stop:
             return stop.value
 
@@ -54,12 +55,11 @@ class Measured:
     estimates: List[Estimate]
 
 
-def measure(problem: losses.Problem, rng: np.random.Generator) -> Measured:
+def measure(problem: losses.Problem, rng: np.random.Generator, floor: float = 1e-3) -> Measured:
     lines = losses.directions(problem, rng, DIRECTIONS)
     base, eps = float(problem.loss(problem.x)), problem.eps
-    estimates = [
-        drive(directional_derivative(base, [base], problem.scale, eps, eps), problem.along(line)) for line in lines
-    ]
+    scale = max(problem.scale, floor)
+    estimates = [drive(directional_derivative(base, [base], scale, eps, eps), problem.along(line)) for line in lines]
     return Measured(problem, lines, estimates)
 
 
@@ -101,8 +101,7 @@ class Tally:
     right: DefaultDict[str, DefaultDict[str, int]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(int))
     )
-    found: DefaultDict[str, List[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
-    passed: DefaultDict[str, int] = field(default_factory=lambda: defaultdict(int))
+    found: DefaultDict[Tuple[str, str], List[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     evaluations: List[float] = field(default_factory=list)
     alarms: List[str] = field(default_factory=list)
 
@@ -110,9 +109,9 @@ class Tally:
         asked = sum(sum(self.right[family].values()) for family in families)
         return sum(self.right[family][verdict] for family in families) / max(1, asked)
 
-    def detection(self, fault: str) -> float:
-        hits, asked = self.found[fault]
-        return hits / max(1, asked)
+    def detection(self, fault: str, families: Sequence[str] = ("smooth", "kinked")) -> float:
+        counts = [self.found[(family, fault)] for family in families]
+        return sum(hits for hits, _ in counts) / max(1, sum(asked for _, asked in counts))
 
 
 def run(
@@ -139,21 +138,21 @@ def run(
                     continue
                 for fault, plant in FAULTS.items():
                     answer = ask(measured, plant(right))
-                    tally.found[fault][0] += answer == "disagree"
-                    tally.found[fault][1] += 1
-                    tally.passed[fault] += answer == "agree"
+                    tally.found[(family, fault)][0] += answer == "disagree"
+                    tally.found[(family, fault)][1] += 1
     return tallies
 
 
 def table(dtype: type, trials: int) -> str:
     head = ["rule", "evaluations", "false: smooth", "kinked", "noisy", "unsure: smooth", "kinked", "noisy"]
-    head += [f"finds {fault}" for fault in FAULTS]
+    head += [f"finds {fault}" for fault in FAULTS] + ["10 % in noise"]
     rows = [head, ["---"] * len(head)]
     for rule, tally in run(dtype, trials).items():
         cells = [rule, f"{np.mean(tally.evaluations):.1f}"]
         cells += [f"{100 * tally.rate('disagree', [family]):.1f} %" for family in losses.MAKERS]
         cells += [f"{100 * tally.rate('inconclusive', [family]):.0f} %" for family in losses.MAKERS]
         cells += [f"{100 * tally.detection(fault):.0f} %" for fault in FAULTS]
+        cells.append(f"{100 * tally.detection('10 %', ['noisy']):.0f} %")
         rows.append(cells)
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 

@@ -118,22 +118,19 @@ def combine(judgements: Sequence[Judgement]) -> Judgement:
         seconded = any(_off_to_the_same_side(worst, each) for each in agree + unsure)
         if len(disagree) > 1 or total == 1 or worst.bands_off > LONE_DISAGREEMENT or seconded:
             return replace(worst, message=worst.message + count)
-        return replace(
-            worst, verdict="inconclusive", reason="directions_differ", message=worst.message + count
-        )
+        return replace(worst, verdict="inconclusive", reason="directions_differ", message=worst.message + count)
     if 2 * len(agree) > total:
         closest = max(agree, key=lambda each: each.bands_off)
         count = f" ({len(agree)} of {total} directions agree)" if total > 1 else ""
         return replace(closest, message=closest.message + count)
     reason = Counter(each.reason for each in unsure).most_common(1)[0][0]
-    chosen = next(each for each in unsure if each.reason == reason)
-    return chosen
+    return next(each for each in unsure if each.reason == reason)
 
 
 def _off_to_the_same_side(one: Judgement, other: Judgement) -> bool:
     """Whether the other direction hints at the same factor between AD and FD."""
-    if not other.bands_off > NEARLY_OFF or not math.isfinite(other.band):
+    if not (math.isfinite(other.band) and other.bands_off > NEARLY_OFF):
         return False
-    return (one.autodiff / one.finite_difference > 1.0) == (other.autodiff / other.finite_difference > 1.0) if (
-        one.finite_difference and other.finite_difference
-    ) else False
+    if not (one.finite_difference and other.finite_difference):
+        return False
+    return (one.autodiff / one.finite_difference > 1.0) == (other.autodiff / other.finite_difference > 1.0)
