@@ -236,6 +236,7 @@ program(
     ],
     symptom="the first iteration changes nothing, later ones follow the gradient of the iteration before",
     repair="read the gradient after backward",
+    note="iteration 1 happens to be right: the zero gradient of iteration 0 left the parameter where it was; from iteration 2 on it is wrong again",
 )
 program(
     "beehive",
@@ -669,6 +670,7 @@ program(
     ],
     symptom="none: a line search changes the parameter several times and runs the forward pass outside the tape",
     repair="none",
+    note="from iteration 3 on it has converged: the gradient is so small that differences in single precision are noise",
 )
 program(
     "foundry",
