@@ -170,8 +170,24 @@ def _run(context: typer.Context, model: Any, operation: Callable[..., Awaitable[
     except ValidationError as error:
         raise UsageError("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())) from error
     result = asyncio.run(_interruptible(operation(request, Workspace.find(options["workspace"]), _show_progress)))
-    print(result.model_dump_json(indent=1) if options["json_"] else render(result, options["detail"].value))
+    if options["json_"]:
+        print(result.model_dump_json(indent=1))
+    else:
+        _print(render(result, options["detail"].value), result.exit_code)
     raise typer.Exit(result.exit_code)
+
+
+def _print(text: str, exit_code: int) -> None:
+    """The text; on a terminal with its first line in colour. The words are the same."""
+    if not sys.stdout.isatty():
+        print(text)
+        return
+    from rich.console import Console
+
+    first, _, rest = text.partition("\n")
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(first, style={0: "bold green", 1: "bold red"}.get(exit_code, "bold yellow"), markup=False)
+    console.print(rest, markup=False)
 
 
 async def _interruptible(work: Awaitable[Any]) -> Any:

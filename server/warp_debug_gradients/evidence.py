@@ -91,9 +91,12 @@ class Evidence:
     def write_rerun(self, command: Sequence[str]) -> None:
         """`rerun.sh`: the plain command that repeats the measurement."""
         path = self.folder / "rerun.sh"
+        split = command.index("--") if "--" in command else len(command)
+        ours = shlex.join([sys.executable, "-m", "warp_debug_gradients", *command[:split]])
+        theirs = " " + shlex.join(command[split:]) if command[split:] else ""
         lines = ["#!/bin/sh", f"# Repeats {self.run_id} on the files as they are now.", *_python_path()]
         lines += [f"cd {shlex.quote(str(self.workspace.root))} || exit 70"]
-        lines += ["exec " + shlex.join([sys.executable, "-m", "warp_debug_gradients", *command]) + ' "$@"', ""]
+        lines += [f'exec {ours} "$@"{theirs}', ""]  # more options (such as --json) may be given to rerun.sh
         path.write_text("\n".join(lines))
         path.chmod(0o755)
 

@@ -110,7 +110,7 @@ def build_result(
     result.checks = [_summary(check) for check in checks]
     result.causes = explain.proven_causes(headline, trace)
     result.ruled_out = explain.ruled_out(checks, headline, trace)
-    result.blind_spots = explain.blind_spots(checks, trace, unfinished)
+    result.blind_spots = explain.blind_spots(checks, trace, stopped)
     warp_gradcheck = evaluated.get("gradcheck") or trace.get("gradcheck")
     result.warp_gradcheck = WarpGradcheck.model_validate(warp_gradcheck) if warp_gradcheck else None
     result.next = explain.next_call(result, measurement.request, trace)

@@ -85,5 +85,7 @@ class _Engine:
 
 def failed_reply(message: str) -> dict[str, Any]:
     """What an evaluation that gave no objective looks like (see `probe.evaluate`)."""
-    empty = {k: {} for k in ("losses", "outputs", "seeds", "values", "consumed", "contributions", "places", "call_events")}
+    empty = {
+        k: {} for k in ("losses", "outputs", "seeds", "values", "consumed", "contributions", "places", "call_events")
+    }
     return {"ok": False, "error": message, "objective": None, "survived": True, "wiped_at": None, **empty}
