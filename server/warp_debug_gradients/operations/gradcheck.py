@@ -48,6 +48,8 @@ async def gradcheck_full_horizon(
     if engine == "fork":
         evaluated = await measurement.probe("evaluate", plan={"iterations": plans})
     else:
+        from warp_debug_gradients.operations.rerun import run_rerun_engine  # NumPy is loaded only where it is used
+
         evaluated = await run_rerun_engine(measurement, trace, plans)
     return measurement.finish(build_result(measurement, trace, evaluated, engine))
 
@@ -61,14 +63,6 @@ def choose_engine(requested: str, trace: dict[str, Any]) -> str:
     if requested != "auto":
         return requested
     return "fork" if can_fork and not trace.get("uses_cuda") else "rerun"
-
-
-# --- SEAM: the rerun engine -------------------------------------------------------------------------------------
-async def run_rerun_engine(
-    measurement: Measurement[GradcheckRequest], trace: dict[str, Any], plans: list[Any]
-) -> ProbeOutcome:
-    """Drives the probe's check generator here; every evaluation is a fresh probe in mode 'rerun'."""
-    raise EngineUnavailable("The rerun engine is not part of this version yet. Use --engine fork with --device cpu.")
 
 
 def build_result(
