@@ -65,3 +65,23 @@ def test_the_gradients_of_the_losses_are_right(family):
         found = (problem.loss(problem.x + step * along) - problem.loss(problem.x - step * along)) / (2.0 * step)
         size = float(np.linalg.norm(problem.gradient)) + 1e-12
         assert abs(found - problem.gradient @ along) <= 2e-3 * size, problem.name
+
+
+# Right gradients that earlier ladders called wrong, and the rule that stopped it.
+REGRESSIONS = [
+    ("kinked", 94, np.float32),  # a kink at the point, hidden by noise on the smallest rungs, plain on larger ones
+    ("kinked", 99, np.float32),
+    ("noisy", 19, np.float64),  # two large steps agree on the slope of a bounded objective that neither resolves
+    ("noisy", 38, np.float64),
+    ("noisy", 48, np.float64),
+    ("noisy", 279, np.float64),  # steps of 100 times the scale, where a bounded objective is flat
+]
+
+
+@pytest.mark.parametrize(("family", "trial", "dtype"), REGRESSIONS)
+def test_false_alarms_that_were(family, trial, dtype):
+    problem, rng = losses.draw(family, trial, dtype), np.random.default_rng([trial, 7])
+    measured = quality.measure(problem, rng)
+    right = losses.rounded_gradient(problem, rng)
+    judged = [quality.ladder(measured, right, count) for count in (1, 3)]
+    assert "disagree" not in judged
