@@ -23,6 +23,8 @@ Steps = Generator[List[float], Sequence[Reply], Estimate]
 REORDERING_ULPS = 1024.0
 # One rounding of the objective itself: half a spacing of its dtype.
 ROUNDING = 0.5
+# Below the smallest normal number a dtype loses digits: eps of the dtype up to, that number.
+SMALLEST_NORMAL = ((1e-12, 2.3e-308), (1e-5, 1.2e-38), (math.inf, 6.2e-5))
 # The scan: four pairs from eps^0.56 to 1/2 of the parameter's scale. Smaller steps drown in round-off of the
 # parameter itself, and the best step of a well scaled objective, eps^(1/3), lies inside.
 SCAN_PAIRS = 4
@@ -93,4 +95,5 @@ def _before_stepping(base: float, repeats: Sequence[float], objective_eps: float
     if spread > REORDERING_ULPS * objective_eps * size:
         message = f"the same parameters gave {min(values):.9g} and {max(values):.9g}"
         return Estimate(nan, math.inf, spread, nan, "not_reproducible", 0, message=message), spread
-    return None, max(ROUNDING * objective_eps * size, spread)
+    subnormal = next(least for limit, least in SMALLEST_NORMAL if objective_eps <= limit)
+    return None, max(ROUNDING * objective_eps * size, spread, subnormal)

@@ -21,9 +21,6 @@ CENTRAL_DIFFERENCE_SPREAD = math.sqrt(2.0)
 # Asymmetry of one-sided slopes is extrapolated to step 0 from a larger rung only up to this many times the
 # step: beyond, the fourth derivative looks like a kink.
 KINK_SPACING = 4.0
-# A smaller rung further away than this, and within noise, says nothing about truncation: two large steps may
-# agree on the slope of a bounded objective that neither resolves.
-NEIGHBOUR_SPACING = 16.0
 # The largest of six or more samples (two a rung) is about 1.9 standard deviations; 1.3 are kept.
 MANY_RUNGS, MANY_RUNGS_FACTOR = 3, 0.7
 # Richardson's combination of two rungs carries 4/3 e/h + 1/3 e/2h of noise.
@@ -151,7 +148,7 @@ def rung_error(rungs: Sequence[Rung], index: int, floor: float) -> RungError:
     if lower is None and upper is not None:
         noise = max(floor, _scatter(rung, upper))
 
-    above, near = math.inf, False
+    above = math.inf
     if upper is not None:
         above = abs(rung.central - upper.central)
     if lower is None:
@@ -170,10 +167,9 @@ def rung_error(rungs: Sequence[Rung], index: int, floor: float) -> RungError:
         # Where h^2 is verified the error is above / ((h_u/h)^2 - 1); never less than a third is claimed.
         if counts and upper is not None:
             above /= min((upper.step / rung.step) ** 2 - 1.0, NOISE_MULTIPLE)
-        near = rung.step <= NEIGHBOUR_SPACING * lower.step
-        truncation = min(max(above, 0.0 if in_noise else down), below) if near else below
+        truncation = min(max(above, 0.0 if in_noise else down), below)
     value, spread = rung.central, noise / rung.step
-    if counts and lower is not None and near:
+    if counts and lower is not None:
         extrapolated = _extrapolated(rungs, index)
         if extrapolated is not None and extrapolated[1] + EXTRAPOLATED_NOISE * spread < truncation + spread:
             value, truncation = extrapolated
