@@ -31,7 +31,7 @@ SEED = 20261202  # of the random directions: the same in every run, so that a ch
 MOVES = 3  # how often the moment of the perturbation is moved behind a write that no hook saw
 CONFIRM_NOISE = 24.0  # a disagreement is looked at again where it is this many times the objective's noise
 CONFIRM_ULPS = 64.0  # and where the parameter still moves by this many of its own ulps
-CONFIRM_FRACTION = 0.35  # it persists where the slope stays within this fraction of the gap around FD
+CONFIRM_FRACTION = 0.35  # it is gone where every slope lies within this fraction of the gap around AD
 EPS = {"float16": 9.77e-4, "float32": 1.19209e-7, "float64": 2.220446e-16}
 
 
@@ -99,7 +99,9 @@ def objective(reply: Reply, plan: dict[str, Any], calls: list[int], reference: R
     for call in calls:
         if call in reply["losses"]:
             total += reply["losses"][call]
-        elif call in reply["outputs"] and reply["outputs"][call].size == reference["seeds"][call].size:
+            if call not in reply["outputs"]:
+                continue
+        if call in reply["outputs"] and reply["outputs"][call].size == reference["seeds"][call].size:
             total += float(reply["outputs"][call] @ reference["seeds"][call])
         else:
             return math.nan
@@ -108,13 +110,14 @@ def objective(reply: Reply, plan: dict[str, Any], calls: list[int], reference: R
 
 def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
     """Check every parameter of one iteration; returns a list of results."""
-    calls = plan["backward_calls"]
+    calls = sorted({*plan["backward_calls"], *(plan["objective_calls"] or [])})
+    last = max(plan["objective_calls"] or calls)
     first = [make_request(plan, [], calls, max(calls), kind="reference")]
-    first += [make_request(plan, [], calls, max(calls)) for _ in range(2)]
+    first += [make_request(plan, [], plan["objective_calls"] or calls, last) for _ in range(2)]
     started = time.perf_counter()
     reference, *repeats = yield first
     per_evaluation = (time.perf_counter() - started) / len(first)
-    seen = {str(k): v for k, v in reference.get("call_events", {}).items() if k in calls}
+    seen = {str(k): v for k, v in reference.get("call_events", {}).items() if k in plan["backward_calls"]}
     if reference["ok"] and seen != {k: v for k, v in plan["call_events"].items()}:
         reference["ok"], reference["error"] = False, "the program does not repeat its own steps from run to run: the same backward call came at another event"
     results = []
@@ -130,7 +133,7 @@ def _check_parameter(plan: dict[str, Any], parameter: dict[str, Any], reference:
         return _give_up(result, "not_measured", reference["error"] or f"{parameter['name']} or its gradient was not seen again when the program was run once more: it does not repeat its own steps")
     if not set(used["calls"]) <= set(plan["backward_calls"]):
         return _give_up(result, "not_measured", "the update could not be told from the next iteration's")
-    calls = used["calls"] or list(plan["backward_calls"])
+    calls = plan["objective_calls"] or used["calls"] or list(plan["backward_calls"])
     gradient = np.asarray(used["gradient"], dtype=np.float64)
     if parameter.get("zeroed_under_view"):
         used, gradient = {**used, "when": "view_zeroed", "norm": 0.0}, np.zeros_like(gradient)
@@ -154,7 +157,7 @@ def _check_parameter(plan: dict[str, Any], parameter: dict[str, Any], reference:
     overall = combine(judged)
 
     if overall.verdict == "disagree" or overall.reason in ("imprecise", "unsettled"):
-        decisive = next(k for k, j in enumerate(judged) if j.autodiff == overall.autodiff or (math.isnan(j.autodiff) and math.isnan(overall.autodiff)))
+        decisive = next(k for k, j in enumerate(judged) if j.finite_difference == overall.finite_difference or math.isnan(overall.finite_difference))
         overall = yield from _confirm(overall, evaluator, directions[decisive], estimates[decisive], base, result)
     elements = yield from _elements(evaluator, gradient, x0, base, again, directions, estimates, overall, options, cost, result)
     wrong = [row for row in elements if row["verdict"] == "disagree"]
@@ -295,7 +298,7 @@ def _confirm(overall: Judgement, evaluator: Evaluator, v: np.ndarray, estimate: 
     values = [evaluator.value(r) for r in replies]
     lengths = [float(d @ v) / float(v @ v) for d in deltas]
     slopes = [(values[k] - values[k + 1]) / (lengths[k] - lengths[k + 1]) for k in (0, 2, 4) if lengths[k] != lengths[k + 1]]
-    if slopes and all(abs(s - overall.finite_difference) <= CONFIRM_FRACTION * gap for s in slopes):
+    if not slopes or not all(abs(s - overall.autodiff) <= CONFIRM_FRACTION * gap for s in slopes):
         return overall
     if slopes and all(s == 0.0 for s in slopes) and overall.autodiff == 0.0:
         reason = "staircase"

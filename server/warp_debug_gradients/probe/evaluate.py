@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 import selectors
 import signal
 import time
@@ -27,7 +28,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import names, quarantine
-from .arrays import host, is_array, overwrite, scalars
+from .arrays import host, is_array, overwrite, quiet, scalars
 from .consumption import consumed
 from .hooks import Event, Hub
 from .registry import Registry
@@ -60,6 +61,11 @@ class Measurement:
         self.expected: dict[str, np.ndarray] = {}
         self._before_call: dict[str, np.ndarray] = {}
         self._done = False
+        self._problem = ""
+        registry.only_numbers = watch is None
+        self._events = {p["event"] for p in request["perturb"]} | {p["check_event"] for p in request["perturb"]}
+        self._events |= {loss["event"] for loss in request["early_losses"].values()}
+        self._idle = watch is None and not request.get("watch")
 
     # -- hook interface ------------------------------------------------------------------------
 
@@ -72,10 +78,10 @@ class Measurement:
 
     def before(self, event: Event) -> None:
         index = event.index
-        if self.watch is not None and index == self.request["start_event"]:
-            for leaf in self.watch.leaves.values():
-                leaf.history.clear()
-            self.watch.keep = lambda values: values  # type: ignore[method-assign]
+        if self._idle and index < self.request["until_event"] and event.kind != "backward" and index not in self._events:
+            return
+        if self.watch is not None:
+            self._begin_histories(index)
         for item in self.request["perturb"]:
             if item["event"] == index:
                 self._perturb(item)
@@ -93,8 +99,21 @@ class Measurement:
                     self.reply["losses"][int(call)] = _first_scalar(array)
         if event.kind == "backward":
             self._before_backward(event)
-        if self.watch is not None and index >= self.request["until_event"] and event.kind != "backward":
+        at_end = index >= self.request["until_event"] and event.kind != "backward"
+        if at_end and self.request.get("objective"):
+            self._state_objective(required=True)
+        if at_end and (self.watch is not None or self.request.get("objective")):
             self._finish()
+
+    def _begin_histories(self, index: int) -> None:
+        """A parameter's iteration begins after its own last write; what was before belongs to the previous one."""
+        assert self.watch is not None
+        if index == self.request["start_event"]:
+            self.watch.keep = lambda values: values  # type: ignore[method-assign]
+        for item in self.request["parameters"]:
+            leaf = self.watch.leaves.get(item["key"])
+            if item["event"] == index and leaf is not None:
+                leaf.history.clear()
 
     def after(self, event: Event) -> None:
         if self.watch is not None:
@@ -103,7 +122,7 @@ class Measurement:
             if self.watch is not None:
                 self._contributions()
             self.call += 1
-        if self.watch is not None and event.index >= self.request["until_event"]:
+        if event.index >= self.request["until_event"] and (self.watch is not None or self.request.get("objective")):
             self._finish()
 
     # -- perturbations -------------------------------------------------------------------------
@@ -154,17 +173,27 @@ class Measurement:
             return
         self.reply["places"]["to"] = names.place(self.origins.frame(3))
         if request.get("objective"):
-            self.reply["objective"] = self._expression(request["objective"])
+            self._state_objective(required=request["until_event"] <= event.index)
         for item in request["perturb"]:
             if item["check_event"] < 0 and item["key"] in self.expected:  # no tape reads it: it must last until here
                 self._check_survival(item, event.index)
-        if self.watch is None:
+        if self.watch is None and not request.get("objective"):
             self._finish()
+
+    def _state_objective(self, required: bool) -> None:
+        """Evaluate the user's expression: where the last backward is called and again, if it can still be
+        said there, where the gradient is read (a mean over several windows is complete only then)."""
+        value = self._expression(self.request["objective"])
+        if value is not None:
+            self.reply["objective"] = value
+        elif required and self.reply["objective"] is None:
+            self.fail(f"the objective {self.request['objective']!r} cannot be evaluated where backward is called: {self._problem}")
 
     def _read_objective(self, call: int, loss: Any, grads: Any) -> None:
         if is_array(loss):
             self.reply["losses"].setdefault(call, _first_scalar(loss))
-            return
+            if not self.request["outputs"].get(call):
+                return
         outputs, seeds = [], []
         for serial in self.request["outputs"].get(call, ()):
             array = self._array(serial)
@@ -187,15 +216,16 @@ class Measurement:
         problem = ""
         for frame in self.origins.frames(self.origins.frame(4)):
             try:
-                value = eval(text, frame.f_globals, dict(frame.f_locals))  # noqa: S307
-                value = host(value) if is_array(value) else value
+                with quiet():
+                    value = eval(text, frame.f_globals, dict(frame.f_locals))  # noqa: S307
+                    value = host(value) if is_array(value) else value
                 return float(np.asarray(value, dtype=float).reshape(-1)[0])
             except NameError as error:
                 problem = str(error)
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}"
                 break
-        self.fail(f"the objective {text!r} cannot be evaluated where backward is called: {problem}")
+        self._problem = problem
         return None
 
     # -- what a reference brings back ----------------------------------------------------------
@@ -304,10 +334,12 @@ class ForkEngine:
 
     def _fork(self, request: Request, siblings: dict[int, Any]) -> tuple[int, int]:
         read_end, write_end = os.pipe()
+        state = random.getstate()  # Python seeds its global generator anew in a forked child
         pid = os.fork()
         if pid:
             os.close(write_end)
             return read_end, pid
+        random.setstate(state)
         try:
             for descriptor in (read_end, *siblings):
                 os.close(descriptor)

@@ -62,6 +62,8 @@ class Session:
         if child is not None:  # a forked evaluation that the program outlived
             child.program_ended(_ending(outcome))
             os._exit(0)
+        if self.mode == "rerun" and self.director is not None:
+            self.director.end_rerun(_ending(outcome))
         stopped = str(outcome.stopped) if outcome.stopped is not None else None
         self.write(self.result(outcome, stopped))
         return self._leave(outcome)
@@ -161,7 +163,7 @@ class Session:
         overridden = self.program.overrides.describe()
         unapplied = None if error is not None or stopped else self.program.overrides.unapplied()
         if unapplied:
-            status, error = "failed", self._describe(unapplied)
+            status, error = "failed", self._describe(unapplied[0])
         return {
             "mode": self.mode,
             "status": status,
@@ -234,6 +236,14 @@ class Director:
     def _answer_rerun(self, reply: dict[str, Any]) -> None:
         self.reply = reply
         raise StopProgram("enough")
+
+    def end_rerun(self, ending: str | None) -> None:
+        """The program ended; a reference may end there, an evaluation has then failed."""
+        if self.reply is None:
+            try:
+                self.inner.program_ended(ending)
+            except StopProgram:
+                pass  # how `_answer_rerun` leaves the user's stack
 
     # -- hook interface ------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ class Registry:
         self.count = 0
         self.wanted: dict[int, weakref.ref | None] = {}  # arrays that this run will have to find again
         self.uses_cuda = False
+        self.only_numbers = False  # an evaluation needs no names
         self.allocated: dict[int, tuple[str, int]] = {}
         self._gradients: dict[int, weakref.ref] = {}
 
@@ -29,6 +30,8 @@ class Registry:
         array.__dict__[SERIAL] = serial
         if serial in self.wanted:
             self.wanted[serial] = weakref.ref(array)
+        if self.only_numbers:
+            return
         if array.device is not None and array.device.is_cuda:
             self.uses_cuda = True
         frame = self.origins.frame(2)

@@ -23,6 +23,8 @@ def choose(watch: Watch) -> tuple[list[Leaf], str]:
         tails = [leaf for leaf in leaves if any(n == text or n.endswith("." + text) for n in [leaf.name, *leaf.aliases])]
         return tails, "named"
     read = [leaf for leaf in leaves if any(e.kind == "read" for e in leaf.history)]
+    if any(not leaf.carrier for leaf in read):
+        read = [leaf for leaf in read if not leaf.carrier]
     if read:
         return read, "read"
     changing = [leaf for leaf in leaves if len(split_iterations(leaf.history)) > 1]
@@ -78,12 +80,13 @@ def _iteration(watch: Watch, index: int, calls: tuple[int, ...], members: list[t
         "gradient_norm": math.sqrt(sum(u.norm**2 for u in uses)),
         "gradient_read": {**(read.place or {}), "how": read.how, "when": uses[0].when} if read is not None else None,
         "discarded": sorted({c for u in uses for c in u.discarded}),
-        "plan": _plan(index, calls, backwards, members, uses, objective),
+        "plan": _plan(watch, index, calls, members, uses, objective),
     }
 
 
-def _plan(index: int, calls: tuple[int, ...], backwards: list[Backward], members: list[tuple[Leaf, list]], uses: list, objective: str | None) -> dict[str, Any]:
+def _plan(watch: Watch, index: int, calls: tuple[int, ...], members: list[tuple[Leaf, list]], uses: list, objective: str | None) -> dict[str, Any]:
     """Everything that a later run needs to find this iteration again."""
+    backwards = [watch.backwards[c] for c in calls]
     parameters = []
     for leaf, history in members:
         by_call = {u["call"]: u for u in leaf.uses}
@@ -101,23 +104,36 @@ def _plan(index: int, calls: tuple[int, ...], backwards: list[Backward], members
                 "uses": {str(c): {"first_use": by_call[c]["first_use"]} for c in calls if c in by_call},
             }
         )
+    pause = min(p["event"] for p in parameters)
+    objective_calls = _chain_objective(watch, pause, backwards)
+    stated = [watch.backwards[c] for c in objective_calls] if objective_calls else backwards
     return {
         "iteration": index,
-        "pause": min(p["event"] for p in parameters),
+        "pause": pause,
+        "objective_calls": objective_calls,
         "backward_calls": list(calls),
         "call_events": {str(b.call): b.event for b in backwards},
         "call_places": {str(b.call): b.place for b in backwards},
         "until_event": max(u.end_event for u in uses),
-        "outputs": {str(b.call): b.outputs for b in backwards if b.kind == "seeded"},
-        "early_losses": {str(b.call): {"event": b.loss_event, "serial": b.loss_serial} for b in backwards if b.loss_event >= 0},
-        "seeds_consumed": [b.call for b in backwards if b.seeds_consumed],
+        "outputs": {str(b.call): b.outputs for b in stated if b.outputs},
+        "early_losses": {str(b.call): {"event": b.loss_event, "serial": b.loss_serial} for b in stated if b.loss_event >= 0},
+        "seeds_consumed": [b.call for b in stated if b.seeds_consumed],
         "objective": objective,
-        "objective_name": " + ".join(dict.fromkeys(b.loss_name or "seeded outputs" for b in backwards)),
-        "objective_kind": "seeded" if any(b.kind == "seeded" for b in backwards) else "loss",
-        "objective_dtype": backwards[-1].loss_dtype if backwards[-1].loss_dtype in ("float64", "float16") else "float32",
+        "objective_name": " + ".join(dict.fromkeys(b.loss_name or "seeded outputs" for b in stated)),
+        "objective_kind": "seeded" if any(b.outputs for b in stated) else "loss",
+        "objective_dtype": stated[-1].loss_dtype if stated[-1].loss_dtype in ("float64", "float16") else "float32",
         "ops": sum(b.ops for b in backwards),
         "parameters": parameters,
     }
+
+
+def _chain_objective(watch: Watch, pause: int, backwards: list[Backward]) -> list[int] | None:
+    """The calls that state the objective, where tapes are chained by hand: those with a loss, not the links."""
+    if not any(b.carried for b in backwards):
+        return None
+    end = backwards[-1].event
+    heads = [b.call for b in watch.backwards if pause <= b.event <= end and not b.carried]
+    return heads or None
 
 
 def objectives(watch: Watch) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import names
-from .arrays import checksum, describe_dtype, host, is_array, is_differentiable, overlap, scalars
+from .arrays import checksum, describe_dtype, host, is_array, is_differentiable, overlap, quiet, scalars
 from .consumption import Entry
 from .hooks import Event
 from .registry import LaunchArguments, Registry, root
@@ -44,6 +44,7 @@ class Leaf:
     history: list[Entry] = field(default_factory=list)
     uses: list[dict[str, Any]] = field(default_factory=list)  # one a backward call: serial, first use, last write
     orphan: bool = False  # its gradient is read, yet no tape reads it
+    carrier: bool = False  # its gradient seeds a later backward pass: a link of a chain of tapes, not a parameter
 
 
 @dataclass
@@ -67,6 +68,7 @@ class Backward:
     loss_serial: int
     loss_event: int  # where the loss is still what the tape left (it was reset before backward), or -1
     seeds_consumed: bool
+    carried: bool  # seeded with the gradient that an earlier backward pass left: a link of a chain of tapes
 
 
 class SeedMemory:
@@ -171,6 +173,7 @@ class Watch:
             self._hold_view(event)
         elif kind == "tape_enter":
             state = self.tapes.of(event.subject)
+            state.first_use.clear()  # a tape entered again without reset keeps its operations, but the program runs new ones
             if state.ops == 0:
                 state.enter_event = event.index
                 state.enter_place = names.place(self.origins.frame(2))
@@ -315,12 +318,13 @@ class Watch:
             found = names.find(wanted, self.origins.frames(frame))
         if self.parameter_expression is not None and call < NAMED_BACKWARDS:
             leaves = self._named_parameter(frame, leaves)
+        seeds = self._seeds(loss, grads, state)
+        carried = self._carried(grads, seeds) if not is_array(loss) else False  # before rebuilt leaves forget
         keys = [self._leaf(array, state, found.get(id(array), []), call) for array in leaves]
         for leaf in [leaf for leaf in self.leaves.values() if leaf.orphan and leaf.key not in keys]:
             array = leaf.array()
             if array is not None:
                 keys.append(self._leaf(array, None, [], call))
-        seeds = self._seeds(loss, grads, state)
         self.seeds.handed(grads, self.registry)
         loss_base = root(loss).ptr if is_array(loss) else -1
         self.backwards.append(
@@ -342,6 +346,7 @@ class Watch:
                 loss_serial=self.registry.serial(loss) if is_array(loss) else -1,
                 loss_event=state.exit_event + 1 if 0 <= state.exit_event < self.tapes.last_reset.get(loss_base, -1) else -1,
                 seeds_consumed=self.seeds.consumed(grads, self.registry),
+                carried=carried,
             )
         )
         self._mark_held()
@@ -350,12 +355,26 @@ class Watch:
 
     @staticmethod
     def _seeds(loss: Any, grads: Any, state: Any) -> list[Any]:
-        """The arrays that a backward without a scalar loss starts from."""
-        if is_array(loss):
-            return []
+        """The arrays, other than the loss, that a backward starts from."""
         if grads:
             return [a for a in grads if is_array(a)]
+        if is_array(loss):
+            return []
         return [a for a in state.outputs.values() if a._grad is not None and np.any(host(a._grad))]
+
+    def _carried(self, grads: Any, seeds: list[Any]) -> bool:
+        """Whether every seed is a gradient that an earlier backward left (a chain of tapes, checkpointing)."""
+        carriers = []
+        for output in seeds:
+            seed = next((g for a, g in (grads or {}).items() if a is output), output._grad)
+            values = scalars(seed)
+            match = next((leaf for leaf in self.leaves.values() if leaf.gradient is not None and np.array_equal(leaf.gradient, values) and np.any(values)), None)
+            if match is None:
+                return False
+            carriers.append(match)
+        for leaf in carriers:
+            leaf.carrier = True
+        return bool(carriers)
 
     def _name(self, array: Any, found: list[str]) -> str:
         if found:
@@ -433,7 +452,8 @@ class Watch:
         problem = f"no variable {self.parameter_expression!r} where backward is called"
         for user_frame in self.origins.frames(frame):
             try:
-                value = eval(self.parameter_expression or "", user_frame.f_globals, dict(user_frame.f_locals))  # noqa: S307
+                with quiet():
+                    value = eval(self.parameter_expression or "", user_frame.f_globals, dict(user_frame.f_locals))  # noqa: S307
             except Exception as error:
                 problem = f"{self.parameter_expression!r}: {type(error).__name__}: {error}"
                 continue
