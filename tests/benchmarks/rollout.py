@@ -30,13 +30,13 @@ start = wp.array(np.sin(np.linspace(0.0, 6.0, arguments.cells)), dtype=float)
 rate = wp.array([0.7], dtype=float, requires_grad=True)
 wp.load_module(device="cpu")
 
-for iteration in range(arguments.iterations):
+for _ in range(arguments.iterations):
     began = time.perf_counter()
     states = [start]
     loss = wp.zeros(1, dtype=float, requires_grad=True)
     tape = wp.Tape()
     with tape:
-        for step in range(arguments.steps):
+        for _ in range(arguments.steps):
             states.append(wp.zeros(arguments.cells, dtype=float, requires_grad=True))
             wp.launch(advance, arguments.cells, inputs=[states[-2], rate], outputs=[states[-1]])
         wp.launch(energy, arguments.cells, inputs=[states[-1], loss])

@@ -16,6 +16,12 @@ MAX_STRUCT_DEPTH = 6  # nested wp.struct fields; deeper nesting is a cycle or no
 _is_quiet = [False]
 
 
+def _warp() -> Any:
+    import warp
+
+    return warp
+
+
 def quiet_now() -> bool:
     """True while the probe itself works with arrays: hooks must let such calls pass unseen."""
     return _is_quiet[0]
@@ -24,9 +30,7 @@ def quiet_now() -> bool:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Use Warp without being seen by the hooks and without recording on the user's active tape."""
-    import warp as wp
-
-    runtime = wp._src.context.runtime
+    runtime = _warp()._src.context.runtime
     tape, before = getattr(runtime, "tape", None), _is_quiet[0]
     _is_quiet[0] = True
     if tape is not None:
@@ -85,9 +89,7 @@ def extent(array: Any) -> tuple[int, int]:
 
 def element_bytes(array: Any) -> int:
     """Bytes of one element (a vec3 of float32 is 12)."""
-    import warp as wp
-
-    return wp._src.types.type_size_in_bytes(array.dtype)
+    return _warp()._src.types.type_size_in_bytes(array.dtype)
 
 
 def overlap(a: Any, b: Any) -> bool:
@@ -106,6 +108,12 @@ def host(array: Any) -> np.ndarray:
 def scalars(array: Any) -> np.ndarray:
     """A copy of the array's scalars, flat, in C order, in their own dtype. Shape (count,)."""
     return np.array(host(array), copy=True).reshape(-1)
+
+
+def first_scalar(array: Any) -> float:
+    """The value of a scalar loss; nan for an empty array."""
+    values = np.asarray(host(array), dtype=float).reshape(-1)
+    return float(values[0]) if values.size else float("nan")
 
 
 def is_differentiable(array: Any) -> bool:

@@ -29,9 +29,13 @@ def run(forward: Callable, make_inputs: Callable) -> list[Any]:
     inputs = list(made) if isinstance(made, (list, tuple)) else [made]
     with wp.Tape() as tape:
         result = forward(*inputs)
-    outputs = [a for a in (result if isinstance(result, (list, tuple)) else [result]) if is_array(a) and a.requires_grad]
+    outputs = [
+        a for a in (result if isinstance(result, (list, tuple)) else [result]) if is_array(a) and a.requires_grad
+    ]
     if not outputs:
-        raise TypeError("the forward callable returned no wp.array with requires_grad=True; return the loss (or the outputs) as gradcheck expects")
+        raise TypeError(
+            "the forward callable returned no wp.array with requires_grad=True; return the loss (or the outputs) as gradcheck expects"
+        )
     if len(outputs) == 1 and np.asarray(outputs[0].numpy()).size == 1:
         tape.backward(outputs[0])
     else:
@@ -39,7 +43,9 @@ def run(forward: Callable, make_inputs: Callable) -> list[Any]:
         seeds = {}
         for output in outputs:
             values = output.numpy()
-            seeds[output] = wp.array(rng.standard_normal(values.shape).astype(values.dtype), dtype=output.dtype, device=output.device)
+            seeds[output] = wp.array(
+                rng.standard_normal(values.shape).astype(values.dtype), dtype=output.dtype, device=output.device
+            )
         tape.backward(grads=seeds)
     for array in inputs:
         if is_array(array) and array.requires_grad:
@@ -76,7 +82,12 @@ def warp_gradcheck(forward: Callable, inputs: list[Any], limit_s: float) -> dict
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     if not data:
-        return {**base, "message": "wp.autograd.gradcheck did not answer in time" if not ready else "wp.autograd.gradcheck ended the process"}
+        return {
+            **base,
+            "message": "wp.autograd.gradcheck did not answer in time"
+            if not ready
+            else "wp.autograd.gradcheck ended the process",
+        }
     passed, message = pickle.loads(data)
     return {**base, "passed": passed, "message": message}
 

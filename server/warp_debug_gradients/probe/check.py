@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Generator
 
@@ -49,8 +50,23 @@ class Options:
 class Evaluator:
     """The objective of one iteration as a function of one parameter, in requests and replies."""
 
-    def __init__(self, plan: dict[str, Any], parameter: dict[str, Any], calls: list[int], x0: np.ndarray, reference: Reply, event: int):
-        self.plan, self.parameter, self.calls, self.x0, self.reference, self.event = plan, parameter, calls, x0, reference, event
+    def __init__(
+        self,
+        plan: dict[str, Any],
+        parameter: dict[str, Any],
+        calls: list[int],
+        x0: np.ndarray,
+        reference: Reply,
+        event: int,
+    ):
+        self.plan, self.parameter, self.calls, self.x0, self.reference, self.event = (
+            plan,
+            parameter,
+            calls,
+            x0,
+            reference,
+            event,
+        )
         self.until_call = max(calls)
         self.wiped_at: int | None = None
 
@@ -71,7 +87,14 @@ class Evaluator:
         return objective(reply, self.plan, self.calls, self.reference)
 
 
-def make_request(plan: dict[str, Any], perturb: list[dict[str, Any]], calls: list[int], until_call: int, watch: bool = False, kind: str = "evaluate") -> Request:
+def make_request(
+    plan: dict[str, Any],
+    perturb: list[dict[str, Any]],
+    calls: list[int],
+    until_call: int,
+    watch: bool = False,
+    kind: str = "evaluate",
+) -> Request:
     """One evaluation of the plan's iteration (see `evaluate` for the fields)."""
     return {
         "kind": kind,
@@ -110,7 +133,7 @@ def objective(reply: Reply, plan: dict[str, Any], calls: list[int], reference: R
 
 def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
     """Check every parameter of one iteration; returns a list of results."""
-    calls = sorted({*plan["backward_calls"], *(plan["objective_calls"] or [])})
+    calls: list[int] = sorted({*plan["backward_calls"], *(plan["objective_calls"] or [])})
     last = max(plan["objective_calls"] or calls)
     first = [make_request(plan, [], calls, max(calls), kind="reference")]
     first += [make_request(plan, [], plan["objective_calls"] or calls, last) for _ in range(2)]
@@ -118,19 +141,34 @@ def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
     reference, *repeats = yield first
     per_evaluation = (time.perf_counter() - started) / len(first)
     seen = {str(k): v for k, v in reference.get("call_events", {}).items() if k in plan["backward_calls"]}
-    if reference["ok"] and seen != {k: v for k, v in plan["call_events"].items()}:
-        reference["ok"], reference["error"] = False, "the program does not repeat its own steps from run to run: the same backward call came at another event"
+    if reference["ok"] and seen != plan["call_events"]:
+        reference["ok"], reference["error"] = (
+            False,
+            "the program does not repeat its own steps from run to run: the same backward call came at another event",
+        )
     results = []
     for parameter in plan["parameters"]:
         results.append((yield from _check_parameter(plan, parameter, reference, repeats, options, per_evaluation)))
     return results
 
 
-def _check_parameter(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply, repeats: list[Reply], options: Options, cost: float) -> Steps:
+def _check_parameter(
+    plan: dict[str, Any],
+    parameter: dict[str, Any],
+    reference: Reply,
+    repeats: list[Reply],
+    options: Options,
+    cost: float,
+) -> Steps:
     result = _blank(plan, parameter, reference)
     x0, used = reference["values"].get(parameter["key"]), reference["consumed"].get(parameter["key"])
     if not reference["ok"] or x0 is None or used is None or used["gradient"] is None:
-        return _give_up(result, "not_measured", reference["error"] or f"{parameter['name']} or its gradient was not seen again when the program was run once more: it does not repeat its own steps")
+        return _give_up(
+            result,
+            "not_measured",
+            reference["error"]
+            or f"{parameter['name']} or its gradient was not seen again when the program was run once more: it does not repeat its own steps",
+        )
     if not set(used["calls"]) <= set(plan["backward_calls"]):
         return _give_up(result, "not_measured", "the update could not be told from the next iteration's")
     calls = plan["objective_calls"] or used["calls"] or list(plan["backward_calls"])
@@ -141,8 +179,13 @@ def _check_parameter(plan: dict[str, Any], parameter: dict[str, Any], reference:
     base = evaluator.value(reference)
     again = [evaluator.value(r) for r in repeats]
     result["objective"]["value"] = base
-    result["repeats"] = {"values": [base, *again], "reproducible": all(v == base or (v != v and base != base) for v in again)}
-    result["consumed"] = {k: used[k] for k in ("when", "calls", "discarded", "edited", "norm")} | {"read": _read_place(used)}
+    result["repeats"] = {
+        "values": [base, *again],
+        "reproducible": all(v == base or (v != v and base != base) for v in again),
+    }
+    result["consumed"] = {k: used[k] for k in ("when", "calls", "discarded", "edited", "norm")} | {
+        "read": _read_place(used)
+    }
     if any(not r["ok"] for r in repeats):
         return _give_up(result, "not_measured", next(r["error"] for r in repeats if not r["ok"]))
 
@@ -153,13 +196,21 @@ def _check_parameter(plan: dict[str, Any], parameter: dict[str, Any], reference:
     estimates = yield from _settle(evaluator, directions, base, again, plan, result)
     judged = [_judged(gradient, v, e, x0, plan) for v, e in zip(directions, estimates, strict=True)]
     result["evaluations"] = 3 + sum(e.evaluations for e in estimates)
-    result["gradient"]["directions"] = [_direction_row(i, j, e) for i, (j, e) in enumerate(zip(judged, estimates, strict=True))]
+    result["gradient"]["directions"] = [
+        _direction_row(i, j, e) for i, (j, e) in enumerate(zip(judged, estimates, strict=True))
+    ]
     overall = combine(judged)
 
     if overall.verdict == "disagree" or overall.reason in ("imprecise", "unsettled"):
-        decisive = next(k for k, j in enumerate(judged) if j.finite_difference == overall.finite_difference or math.isnan(overall.finite_difference))
+        decisive = next(
+            k
+            for k, j in enumerate(judged)
+            if j.finite_difference == overall.finite_difference or math.isnan(overall.finite_difference)
+        )
         overall = yield from _confirm(overall, evaluator, directions[decisive], estimates[decisive], base, result)
-    elements = yield from _elements(evaluator, gradient, x0, base, again, directions, estimates, overall, options, cost, result)
+    elements = yield from _elements(
+        evaluator, gradient, x0, base, again, directions, estimates, overall, options, cost, result
+    )
     wrong = [row for row in elements if row["verdict"] == "disagree"]
     if wrong and overall.verdict == "agree":  # a fault in few elements hides in random directions
         worst = max(wrong, key=lambda row: row["judgement"].bands_off)
@@ -183,12 +234,29 @@ def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) ->
     return {
         "iteration": plan["iteration"],
         "parameter": {k: parameter.get(k) for k in ("name", "dtype", "shape", "scalars", "allocated", "key")},
-        "objective": {"name": plan.get("objective") or plan["objective_name"], "kind": "expression" if plan.get("objective") else plan["objective_kind"], "value": None},
-        "horizon": {"windows": len(plan["backward_calls"]), "ops": plan["ops"], "full": True, "from": places.get("from"), "to": places.get("to")},
+        "objective": {
+            "name": plan.get("objective") or plan["objective_name"],
+            "kind": "expression" if plan.get("objective") else plan["objective_kind"],
+            "value": None,
+        },
+        "horizon": {
+            "windows": len(plan["backward_calls"]),
+            "ops": plan["ops"],
+            "full": True,
+            "from": places.get("from"),
+            "to": places.get("to"),
+        },
         "verdict": "inconclusive",
         "reason": None,
         "message": "",
-        "gradient": {"autodiff": None, "finite_difference": None, "error": None, "relative_error": None, "directions": [], "elements": []},
+        "gradient": {
+            "autodiff": None,
+            "finite_difference": None,
+            "error": None,
+            "relative_error": None,
+            "directions": [],
+            "elements": [],
+        },
         "signature": {"kind": "none", "factor": None, "message": ""},
         "windows": [],
         "repeats": {"values": [], "reproducible": None},
@@ -231,7 +299,7 @@ def _directions(x0: np.ndarray, key: str, count: int) -> list[np.ndarray]:
     return made
 
 
-def _run(generators: list[Generator], evaluator: Evaluator, vectors: list[np.ndarray]) -> Steps:
+def _run(generators: Sequence[Generator[Any, Any, Any]], evaluator: Evaluator, vectors: list[np.ndarray]) -> Steps:
     """Drive several step generators side by side; returns their estimates in order."""
     estimates: list[Estimate | None] = [None] * len(generators)
     wanted: dict[int, list[float]] = {}
@@ -257,7 +325,14 @@ def _run(generators: list[Generator], evaluator: Evaluator, vectors: list[np.nda
     return estimates
 
 
-def _settle(evaluator: Evaluator, directions: list[np.ndarray], base: float, again: list[float], plan: dict[str, Any], result: dict[str, Any]) -> Steps:
+def _settle(
+    evaluator: Evaluator,
+    directions: list[np.ndarray],
+    base: float,
+    again: list[float],
+    plan: dict[str, Any],
+    result: dict[str, Any],
+) -> Steps:
     """Estimates along the directions; moves the perturbation behind writes that no hook saw."""
     eps_f, eps_x = EPS.get(plan["objective_dtype"], EPS["float32"]), EPS.get(str(evaluator.x0.dtype), EPS["float32"])
     estimates: list[Estimate] = []
@@ -276,7 +351,9 @@ def _settle(evaluator: Evaluator, directions: list[np.ndarray], base: float, aga
     return estimates
 
 
-def _confirm(overall: Judgement, evaluator: Evaluator, v: np.ndarray, estimate: Estimate, base: float, result: dict[str, Any]) -> Steps:
+def _confirm(
+    overall: Judgement, evaluator: Evaluator, v: np.ndarray, estimate: Estimate, base: float, result: dict[str, Any]
+) -> Steps:
     """Does the disagreement persist at the smallest step that could show it? If not, nobody is accused.
 
     A derivative is a limit. At the step t where |AD - FD| t is CONFIRM_NOISE times the objective's noise, the
@@ -284,7 +361,10 @@ def _confirm(overall: Judgement, evaluator: Evaluator, v: np.ndarray, estimate: 
     larger steps crossed something, and the difference is theirs.
     """
     gap = abs(overall.autodiff - overall.finite_difference)
-    eps_f, eps_x = EPS.get(evaluator.plan["objective_dtype"], EPS["float32"]), EPS.get(str(evaluator.x0.dtype), EPS["float32"])
+    eps_f, eps_x = (
+        EPS.get(evaluator.plan["objective_dtype"], EPS["float32"]),
+        EPS.get(str(evaluator.x0.dtype), EPS["float32"]),
+    )
     noise = max(estimate.noise if math.isfinite(estimate.noise) else 0.0, eps_f * abs(base))
     if not (math.isfinite(gap) and gap > 0.0 and math.isfinite(estimate.step)):
         return overall
@@ -297,7 +377,9 @@ def _confirm(overall: Judgement, evaluator: Evaluator, v: np.ndarray, estimate: 
     result["evaluations"] += len(replies)
     values = [evaluator.value(r) for r in replies]
     lengths = [float(d @ v) / float(v @ v) for d in deltas]
-    slopes = [(values[k] - values[k + 1]) / (lengths[k] - lengths[k + 1]) for k in (0, 2, 4) if lengths[k] != lengths[k + 1]]
+    slopes = [
+        (values[k] - values[k + 1]) / (lengths[k] - lengths[k + 1]) for k in (0, 2, 4) if lengths[k] != lengths[k + 1]
+    ]
     if not slopes or not all(abs(s - overall.autodiff) <= CONFIRM_FRACTION * gap for s in slopes):
         return overall
     if slopes and all(s == 0.0 for s in slopes) and overall.autodiff == 0.0:
@@ -371,17 +453,33 @@ def choose_elements(gradient: np.ndarray, count: int) -> list[int]:
     return sorted(set(picked))
 
 
-def _elements(evaluator: Evaluator, gradient: np.ndarray, x0: np.ndarray, base: float, again: list[float], directions: list[np.ndarray], estimates: list[Estimate], overall: Judgement, options: Options, cost: float, result: dict[str, Any]) -> Steps:
+def _elements(
+    evaluator: Evaluator,
+    gradient: np.ndarray,
+    x0: np.ndarray,
+    base: float,
+    again: list[float],
+    directions: list[np.ndarray],
+    estimates: list[Estimate],
+    overall: Judgement,
+    options: Options,
+    cost: float,
+    result: dict[str, Any],
+) -> Steps:
     settled = [e for e in estimates if e.status == "settled" and math.isfinite(e.step)]
     if x0.size == 1:
         return [_element_row(0, x0, gradient, estimates[0], float(directions[0][0]), result, evaluator.plan)]
     if not settled:
         result["not_covered"].append("single elements: no step size gives a settled difference")
         return []
-    affordable = options.elements if math.isinf(options.remaining()) else int(options.remaining() / 2 / max(cost, 1e-4) / 6)
+    affordable = (
+        options.elements if math.isinf(options.remaining()) else int(options.remaining() / 2 / max(cost, 1e-4) / 6)
+    )
     chosen = choose_elements(gradient, max(0, min(options.elements, affordable)))
     if len(chosen) < x0.size:
-        result["not_covered"].append(f"{x0.size - len(chosen)} of {x0.size} single elements (they took part in the random directions)")
+        result["not_covered"].append(
+            f"{x0.size - len(chosen)} of {x0.size} single elements (they took part in the random directions)"
+        )
     if not chosen:
         return []
     best = min(settled, key=lambda e: e.error / max(abs(e.value), 1e-300))
@@ -396,7 +494,11 @@ def _elements(evaluator: Evaluator, gradient: np.ndarray, x0: np.ndarray, base: 
     rows = [_element_row(i, x0, gradient, e, size, result, evaluator.plan) for i, e in zip(chosen, found, strict=True)]
     result["evaluations"] += sum(e.evaluations for e in found)
     known_wrong = overall.verdict == "disagree"  # then a disagreeing element is no news
-    doubtful = [k for k, row in enumerate(rows) if row["verdict"] == "inconclusive" or (row["verdict"] == "disagree" and not known_wrong)]
+    doubtful = [
+        k
+        for k, row in enumerate(rows)
+        if row["verdict"] == "inconclusive" or (row["verdict"] == "disagree" and not known_wrong)
+    ]
     if doubtful and cost * EVALUATIONS * len(doubtful) < options.remaining() / 2:  # look again, with the whole ladder
         generators = [directional_derivative(base, again, 1.0, eps_f, eps_x, EVALUATIONS) for _ in doubtful]
         better = yield from _run(generators, evaluator, [vectors[k] for k in doubtful])
@@ -410,7 +512,9 @@ def _elements(evaluator: Evaluator, gradient: np.ndarray, x0: np.ndarray, base: 
     return rows
 
 
-def _element_row(i: int, x0: np.ndarray, gradient: np.ndarray, e: Estimate, size: float, result: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
+def _element_row(
+    i: int, x0: np.ndarray, gradient: np.ndarray, e: Estimate, size: float, result: dict[str, Any], plan: dict[str, Any]
+) -> dict[str, Any]:
     """One element, in units of the parameter itself (the estimate is per `size`)."""
     ad, fd, error = float(gradient[i]), e.value / size, e.error / size
     eps = max(EPS.get(str(x0.dtype), 0.0), EPS.get(plan["objective_dtype"], EPS["float32"]))
@@ -444,9 +548,23 @@ def component(i: int, shape: list[int], scalars: int) -> str:
 # -- the conclusion --------------------------------------------------------------------------------
 
 
-def _conclude(result: dict[str, Any], overall: Judgement, judged: list[Judgement], gradient: np.ndarray, directions: list[np.ndarray], estimates: list[Estimate], elements: list[dict[str, Any]], plan: dict[str, Any]) -> None:
+def _conclude(
+    result: dict[str, Any],
+    overall: Judgement,
+    judged: list[Judgement],
+    gradient: np.ndarray,
+    directions: list[np.ndarray],
+    estimates: list[Estimate],
+    elements: list[dict[str, Any]],
+    plan: dict[str, Any],
+) -> None:
     result["verdict"], result["reason"], result["message"] = overall.verdict, overall.reason, overall.message
-    result["gradient"].update(autodiff=overall.autodiff, finite_difference=overall.finite_difference, error=overall.error, relative_error=relative(overall.autodiff, overall.finite_difference))
+    result["gradient"].update(
+        autodiff=overall.autodiff,
+        finite_difference=overall.finite_difference,
+        error=overall.error,
+        relative_error=relative(overall.autodiff, overall.finite_difference),
+    )
     measured = [row for row in elements if row["status"] == "settled"]
     settled = [k for k, e in enumerate(estimates) if e.status == "settled"]
     eps = max(EPS.get(str(result["parameter"]["dtype"]), 0.0), EPS.get(plan["objective_dtype"], EPS["float32"]))
@@ -459,16 +577,33 @@ def _conclude(result: dict[str, Any], overall: Judgement, judged: list[Judgement
         [estimates[k].error for k in settled],
         round_off(eps),
     )
-    result["signature"] = {"kind": how.kind if overall.verdict == "disagree" else "none", "factor": how.factor, "message": how.message if overall.verdict == "disagree" else ""}
+    result["signature"] = {
+        "kind": how.kind if overall.verdict == "disagree" else "none",
+        "factor": how.factor,
+        "message": how.message if overall.verdict == "disagree" else "",
+    }
 
 
 # -- windows ---------------------------------------------------------------------------------------
 
 
-def _windows(evaluator: Evaluator, direction: np.ndarray, base: float, plan: dict[str, Any], reference: Reply, options: Options, cost: float, result: dict[str, Any]) -> Steps:
+def _windows(
+    evaluator: Evaluator,
+    direction: np.ndarray,
+    base: float,
+    plan: dict[str, Any],
+    reference: Reply,
+    options: Options,
+    cost: float,
+    result: dict[str, Any],
+) -> Steps:
     """Each backward call by itself: its own gradient against its own loss, from the tape's first use on."""
     calls = plan["backward_calls"]
-    chosen = calls if len(calls) <= options.windows else [calls[k] for k in np.unique(np.linspace(0, len(calls) - 1, options.windows).astype(int))]
+    chosen = (
+        calls
+        if len(calls) <= options.windows
+        else [calls[k] for k in np.unique(np.linspace(0, len(calls) - 1, options.windows).astype(int))]
+    )
     if len(chosen) < len(calls):
         result["not_covered"].append(f"the own windows of {len(calls) - len(chosen)} of {len(calls)} backward calls")
     rows = []
@@ -484,9 +619,22 @@ def _windows(evaluator: Evaluator, direction: np.ndarray, base: float, plan: dic
         parameter = {**evaluator.parameter, "check_event": use["first_use"]}
         window = Evaluator(plan, parameter, [call], evaluator.x0, reference, max(use["first_use"], evaluator.event))
         value = window.value(reference)
-        (estimate,) = yield from _run([directional_derivative(value, [], 1.0, eps_f, eps_x, EVALUATIONS)], window, [direction])
+        (estimate,) = yield from _run(
+            [directional_derivative(value, [], 1.0, eps_f, eps_x, EVALUATIONS)], window, [direction]
+        )
         result["evaluations"] += estimate.evaluations
         j = _judged(np.asarray(own), direction, estimate, evaluator.x0, plan)
         place = plan["call_places"].get(str(call)) or {}
-        rows.append({"backward_call": call, "verdict": j.verdict, "autodiff": j.autodiff, "finite_difference": j.finite_difference, "error": j.error, "message": j.message, "file": place.get("file"), "line": place.get("line")})
+        rows.append(
+            {
+                "backward_call": call,
+                "verdict": j.verdict,
+                "autodiff": j.autodiff,
+                "finite_difference": j.finite_difference,
+                "error": j.error,
+                "message": j.message,
+                "file": place.get("file"),
+                "line": place.get("line"),
+            }
+        )
     return rows

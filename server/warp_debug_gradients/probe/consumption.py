@@ -136,12 +136,16 @@ def consumed(iteration: list[Entry]) -> Consumed:
     if used:
         calls = [c for s in used for c in s.read_calls]
         parts = [s.read_gradient for s in used]
-        total = None if any(p is None for p in parts) else np.sum(np.stack([np.asarray(p, float) for p in parts]), axis=0)
+        total = (
+            None if any(p is None for p in parts) else np.sum(np.stack([np.asarray(p, float) for p in parts]), axis=0)
+        )
         last = used[-1].read
         assert last is not None
         norm = float(np.linalg.norm(total)) if total is not None else used[-1].read_norm
         unread = [c for s in held for c in s.calls if c not in calls]
-        return Consumed(total, norm, "after", calls, unread, last, any(s.edited for s in used), max(last.event, last_backward))
+        return Consumed(
+            total, norm, "after", calls, unread, last, any(s.edited for s in used), max(last.event, last_backward)
+        )
     every = [c for s in held for c in s.calls]
     if after_zero is not None:
         template = held[-1].gradient
@@ -149,4 +153,13 @@ def consumed(iteration: list[Entry]) -> Consumed:
         return Consumed(zeros, 0.0, "zeroed", every, [], after_zero, False, max(after_zero.event, last_backward))
     if early is not None and not early.held:
         return Consumed(early.gradient, early.norm, "before", every, [], early, False, last_backward)
-    return Consumed(held[-1].gradient, held[-1].norm, "unseen", held[-1].calls, [c for s in held[:-1] for c in s.calls], early, False, last_backward)
+    return Consumed(
+        held[-1].gradient,
+        held[-1].norm,
+        "unseen",
+        held[-1].calls,
+        [c for s in held[:-1] for c in s.calls],
+        early,
+        False,
+        last_backward,
+    )

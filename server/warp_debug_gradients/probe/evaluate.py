@@ -28,7 +28,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import names, quarantine
-from .arrays import host, is_array, overwrite, quiet, scalars
+from .arrays import first_scalar, host, is_array, overwrite, quiet, scalars
 from .consumption import consumed
 from .hooks import Event, Hub
 from .registry import Registry
@@ -50,14 +50,36 @@ class InChild(BaseException):
 class Measurement:
     """Listener of one evaluation: adds the perturbations, reads the objective, ends the process."""
 
-    def __init__(self, request: Request, registry: Registry, origins: names.Origins, first_call: int, answer: Callable[[Reply], None], watch: Watch | None):
+    def __init__(
+        self,
+        request: Request,
+        registry: Registry,
+        origins: names.Origins,
+        first_call: int,
+        answer: Callable[[Reply], None],
+        watch: Watch | None,
+    ):
         self.request = request
         self.registry = registry
         self.origins = origins
         self.call = first_call
         self.answer = answer
         self.watch = watch  # only a reference keeps the full view
-        self.reply: Reply = {"ok": True, "error": None, "losses": {}, "outputs": {}, "seeds": {}, "objective": None, "survived": True, "wiped_at": None, "values": {}, "consumed": {}, "contributions": {}, "places": {}, "call_events": {}}
+        self.reply: Reply = {
+            "ok": True,
+            "error": None,
+            "losses": {},
+            "outputs": {},
+            "seeds": {},
+            "objective": None,
+            "survived": True,
+            "wiped_at": None,
+            "values": {},
+            "consumed": {},
+            "contributions": {},
+            "places": {},
+            "call_events": {},
+        }
         self.expected: dict[str, np.ndarray] = {}
         self._before_call: dict[str, np.ndarray] = {}
         self._done = False
@@ -78,7 +100,12 @@ class Measurement:
 
     def before(self, event: Event) -> None:
         index = event.index
-        if self._idle and index < self.request["until_event"] and event.kind != "backward" and index not in self._events:
+        if (
+            self._idle
+            and index < self.request["until_event"]
+            and event.kind != "backward"
+            and index not in self._events
+        ):
             return
         if self.watch is not None:
             self._begin_histories(index)
@@ -96,7 +123,7 @@ class Measurement:
             if loss["event"] == index:  # the program reuses the loss array before it calls backward
                 array = self._array(loss["serial"])
                 if array is not None:
-                    self.reply["losses"][int(call)] = _first_scalar(array)
+                    self.reply["losses"][int(call)] = first_scalar(array)
         if event.kind == "backward":
             self._before_backward(event)
         at_end = index >= self.request["until_event"] and event.kind != "backward"
@@ -187,11 +214,13 @@ class Measurement:
         if value is not None:
             self.reply["objective"] = value
         elif required and self.reply["objective"] is None:
-            self.fail(f"the objective {self.request['objective']!r} cannot be evaluated where backward is called: {self._problem}")
+            self.fail(
+                f"the objective {self.request['objective']!r} cannot be evaluated where backward is called: {self._problem}"
+            )
 
     def _read_objective(self, call: int, loss: Any, grads: Any) -> None:
         if is_array(loss):
-            self.reply["losses"].setdefault(call, _first_scalar(loss))
+            self.reply["losses"].setdefault(call, first_scalar(loss))
             if not self.request["outputs"].get(call):
                 return
         outputs, seeds = [], []
@@ -217,7 +246,7 @@ class Measurement:
         for frame in self.origins.frames(self.origins.frame(4)):
             try:
                 with quiet():
-                    value = eval(text, frame.f_globals, dict(frame.f_locals))  # noqa: S307
+                    value = eval(text, frame.f_globals, dict(frame.f_locals))
                     value = host(value) if is_array(value) else value
                 return float(np.asarray(value, dtype=float).reshape(-1)[0])
             except NameError as error:
@@ -242,7 +271,9 @@ class Measurement:
         """What this backward call added to each parameter's gradient."""
         now = self._gradients()
         with np.errstate(invalid="ignore"):
-            self.reply["contributions"][self.call] = {k: g - self._before_call.get(k, np.zeros_like(g)) for k, g in now.items()}
+            self.reply["contributions"][self.call] = {
+                k: g - self._before_call.get(k, np.zeros_like(g)) for k, g in now.items()
+            }
 
     def _consumed(self) -> None:
         assert self.watch is not None
@@ -279,10 +310,6 @@ class Measurement:
         self._finish()
 
 
-def _first_scalar(array: Any) -> float:
-    return float(np.asarray(host(array), dtype=float).reshape(-1)[0])
-
-
 class ForkEngine:
     """Answers requests from this very moment of the program: one forked child each, several at once."""
 
@@ -292,7 +319,9 @@ class ForkEngine:
         self.hub = hub
         self.watch = watch
         self.limit_s = limit_s
-        self.workers = workers or max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1))
+        self.workers = workers or max(
+            1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+        )
         self.seconds: list[float] = []
 
     def evaluate(self, requests: list[Request]) -> list[Reply]:
@@ -357,7 +386,9 @@ class ForkEngine:
         watch = None
         if request["kind"] == "reference":
             watch = self.watch
-        measurement = Measurement(request, self.watch.registry, self.watch.origins, len(self.watch.backwards), answer, watch)
+        measurement = Measurement(
+            request, self.watch.registry, self.watch.origins, len(self.watch.backwards), answer, watch
+        )
         raise InChild(measurement)
 
     @staticmethod
@@ -375,4 +406,18 @@ class ForkEngine:
 
 
 def _failure(message: str) -> Reply:
-    return {"ok": False, "error": message, "losses": {}, "outputs": {}, "seeds": {}, "objective": None, "survived": True, "wiped_at": None, "values": {}, "consumed": {}, "contributions": {}, "places": {}, "call_events": {}}
+    return {
+        "ok": False,
+        "error": message,
+        "losses": {},
+        "outputs": {},
+        "seeds": {},
+        "objective": None,
+        "survived": True,
+        "wiped_at": None,
+        "values": {},
+        "consumed": {},
+        "contributions": {},
+        "places": {},
+        "call_events": {},
+    }

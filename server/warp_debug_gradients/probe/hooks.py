@@ -157,7 +157,13 @@ def _patch_array(wp: Any, hub: Hub) -> None:
 
 
 def _patch_tape(wp: Any, hub: Hub) -> None:
-    for name, kind in (("__enter__", "tape_enter"), ("__exit__", "tape_exit"), ("backward", "backward"), ("zero", "tape_zero"), ("reset", "tape_reset")):
+    for name, kind in (
+        ("__enter__", "tape_enter"),
+        ("__exit__", "tape_exit"),
+        ("backward", "backward"),
+        ("zero", "tape_zero"),
+        ("reset", "tape_reset"),
+    ):
         _patch_method(wp.Tape, name, kind, hub)
     original = wp.Tape.record_func
 
@@ -215,8 +221,8 @@ def _time_compilation(context: Any, hub: Hub) -> None:
     """Add up the time that Module.load takes (code generation, compilation, loading), nested loads once."""
     import time
 
-    module = getattr(context, "Module", None)
-    original = getattr(module, "load", None)
+    module: Any = getattr(context, "Module", None)
+    original: Any = getattr(module, "load", None)
     if original is None:
         return
     nested = [0]

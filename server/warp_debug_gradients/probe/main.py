@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -54,10 +55,7 @@ class Session:
         else:
             self.progress("start", "starting the program")
         target = self.job["target"]
-        if target.get("forward"):
-            outcome = self.program.guard(self._call_target)
-        else:
-            outcome = self.program.execute()
+        outcome = self.program.guard(self._call_target) if target.get("forward") else self.program.execute()
         child = self.director.measurement if self.director else None
         if child is not None:  # a forked evaluation that the program outlived
             child.program_ended(_ending(outcome))
@@ -101,11 +99,13 @@ class Session:
     def _call_target(self) -> None:
         from . import callable_target
 
-        forward = self.program.load(self.job["target"]["forward"])
-        make_inputs = self.program.load(self.job["target"]["inputs"])
+        forward: Any = self.program.load(self.job["target"]["forward"])
+        make_inputs: Any = self.program.load(self.job["target"]["inputs"])
         inputs = callable_target.run(forward, make_inputs)
         if self.mode == "trace":
-            self.gradcheck = callable_target.warp_gradcheck(forward, inputs, max(5.0, self.deadline - time.perf_counter()))
+            self.gradcheck = callable_target.warp_gradcheck(
+                forward, inputs, max(5.0, self.deadline - time.perf_counter())
+            )
 
     # -- results -------------------------------------------------------------------------------
 
@@ -140,11 +140,22 @@ class Session:
 
                 common.update(summary(self.watch, self.job.get("objective")))
             else:
-                common.update(parameters=[], leaves=[], objectives=[], iterations=[], structure=None, nonfinite=None, notes=[], backward_calls=0)
+                common.update(
+                    parameters=[],
+                    leaves=[],
+                    objectives=[],
+                    iterations=[],
+                    structure=None,
+                    nonfinite=None,
+                    notes=[],
+                    backward_calls=0,
+                )
             common["gradcheck"] = self.gradcheck
             if common["error"] is not None and common["iterations"]:
                 common["status"] = "completed"
-                common["notes"].append(f"the program ended with an error after {len(common['iterations'])} iterations: {common['error']['type']}: {common['error']['message']}")
+                common["notes"].append(
+                    f"the program ended with an error after {len(common['iterations'])} iterations: {common['error']['type']}: {common['error']['message']}"
+                )
             elif common["status"] == "completed" and common["exit_code"] and not common["iterations"]:
                 common["status"] = "failed"
             return common
@@ -158,7 +169,11 @@ class Session:
         total = time.perf_counter() - self.started
         importing = self.importing.seconds or 0.0
         compiling = self.hub.compile_seconds if self.hub is not None else 0.0
-        error = self._describe(outcome.exception) if outcome is not None and outcome.exception is not None and outcome.exit_code else None
+        error = (
+            self._describe(outcome.exception)
+            if outcome is not None and outcome.exception is not None and outcome.exit_code
+            else None
+        )
         status = "stopped" if stopped in ("budget", "signal") else "failed" if error is not None else "completed"
         overridden = self.program.overrides.describe()
         unapplied = None if error is not None or stopped else self.program.overrides.unapplied()
@@ -168,12 +183,18 @@ class Session:
             "mode": self.mode,
             "status": status,
             "stopped_because": stopped,
-            "warp_version": getattr(self.wp, "__version__", None) or getattr(getattr(self.wp, "config", None), "version", None),
+            "warp_version": getattr(self.wp, "__version__", None)
+            or getattr(getattr(self.wp, "config", None), "version", None),
             "python_version": ".".join(str(n) for n in sys.version_info[:3]),
             "python": sys.executable,
             "numpy_version": getattr(sys.modules.get("numpy"), "__version__", None),
             **self._devices(),
-            "seconds": {"import": importing, "compile": compiling, "run": max(0.0, total - importing - compiling), "total": total},
+            "seconds": {
+                "import": importing,
+                "compile": compiling,
+                "run": max(0.0, total - importing - compiling),
+                "total": total,
+            },
             "exit_code": outcome.exit_code if outcome is not None else None,
             "error": error,
             "overrides": overridden,
@@ -182,15 +203,17 @@ class Session:
         }
 
     def _describe(self, error: BaseException) -> dict[str, Any]:
-        return describe_failure(error, workspace=self.program.workspace, script=self.program.script, cwd=self.program.cwd)
+        return describe_failure(
+            error, workspace=self.program.workspace, script=self.program.script, cwd=self.program.cwd
+        )
 
     def _devices(self) -> dict[str, Any]:
-        runtime = self.wp._src.context.runtime if self.wp is not None else None
-        if runtime is None:
+        wp = self.wp
+        if wp is None or wp._src.context.runtime is None:
             return {"device": None, "devices": [], "uses_cuda": False}
         return {
-            "device": str(self.wp.get_device()),
-            "devices": [str(d) for d in self.wp.get_devices()],
+            "device": str(wp.get_device()),
+            "devices": [str(d) for d in wp.get_devices()],
             "uses_cuda": bool(self.watch is not None and self.watch.registry.uses_cuda),
         }
 
@@ -240,10 +263,8 @@ class Director:
     def end_rerun(self, ending: str | None) -> None:
         """The program ended; a reference may end there, an evaluation has then failed."""
         if self.reply is None:
-            try:
+            with contextlib.suppress(StopProgram):  # how `_answer_rerun` leaves the user's stack
                 self.inner.program_ended(ending)
-            except StopProgram:
-                pass  # how `_answer_rerun` leaves the user's stack
 
     # -- hook interface ------------------------------------------------------------------------
 

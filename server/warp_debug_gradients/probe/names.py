@@ -18,7 +18,20 @@ MAX_CONTAINER = 4096  # longer lists are data, not collections of arrays
 MAX_ALIASES = 6
 
 _PROBE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_LEAF_TYPES = (int, float, complex, str, bytes, bool, type(None), type, types.FunctionType, types.ModuleType, types.BuiltinFunctionType, types.MethodType)
+_LEAF_TYPES = (
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    bool,
+    type(None),
+    type,
+    types.FunctionType,
+    types.ModuleType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+)
 
 
 class Origins:
@@ -84,14 +97,23 @@ def _find_target(file: str, line: int) -> str | None:
     tree = _trees[file]
     best: ast.stmt | None = None
     for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
-            if best is None or node.lineno >= best.lineno:
-                best = node
-    if isinstance(best, ast.Assign) and len(best.targets) == 1 and isinstance(best.targets[0], (ast.Name, ast.Attribute, ast.Subscript)):
+        inside = isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+        if inside and (best is None or node.lineno >= best.lineno):
+            best = node
+    if (
+        isinstance(best, ast.Assign)
+        and len(best.targets) == 1
+        and isinstance(best.targets[0], (ast.Name, ast.Attribute, ast.Subscript))
+    ):
         return ast.unparse(best.targets[0])
     if isinstance(best, (ast.AnnAssign, ast.AugAssign)):
         return ast.unparse(best.target) + ("[]" if isinstance(best, ast.AugAssign) else "")
-    if isinstance(best, ast.Expr) and isinstance(best.value, ast.Call) and isinstance(best.value.func, ast.Attribute) and best.value.func.attr == "append":
+    if (
+        isinstance(best, ast.Expr)
+        and isinstance(best.value, ast.Call)
+        and isinstance(best.value.func, ast.Attribute)
+        and best.value.func.attr == "append"
+    ):
         return ast.unparse(best.value.func.value) + "[]"
     return None
 

@@ -16,7 +16,19 @@ from typing import Any, Callable
 
 _PR_SET_PDEATHSIG = 1
 _WRITE_MODES = frozenset("wax+")
-_CHANGING_CALLS = ("remove", "unlink", "rename", "replace", "rmdir", "mkdir", "symlink", "link", "truncate", "chmod", "utime")
+_CHANGING_CALLS = (
+    "remove",
+    "unlink",
+    "rename",
+    "replace",
+    "rmdir",
+    "mkdir",
+    "symlink",
+    "link",
+    "truncate",
+    "chmod",
+    "utime",
+)
 
 
 def enter(keep: set[int]) -> None:
@@ -81,7 +93,12 @@ class _Scratch(io.BytesIO):
 
 def redirect_writes(inside: tuple[str, ...] = (os.sep,)) -> Callable[[], None]:
     """Keep what Python code writes below the folders `inside` in memory; returns a function that undoes it."""
-    saved = (builtins.open, io.open, os.open, {name: getattr(os, name) for name in _CHANGING_CALLS if hasattr(os, name)})
+    saved = (
+        builtins.open,
+        io.open,
+        os.open,
+        {name: getattr(os, name) for name in _CHANGING_CALLS if hasattr(os, name)},
+    )
     open_file, open_descriptor = builtins.open, os.open
     roots = tuple(os.path.join(os.path.abspath(folder), "") for folder in inside)
     files: dict[str, bytes] = {}
@@ -93,14 +110,27 @@ def redirect_writes(inside: tuple[str, ...] = (os.sep,)) -> Callable[[], None]:
         absolute = os.path.abspath(os.fsdecode(path))
         return absolute if absolute.startswith(roots) else None
 
-    def opened(file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, errors: Any = None, newline: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def opened(
+        file: Any,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: Any = None,
+        errors: Any = None,
+        newline: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         path = guarded(file)
         if path is None or (not _WRITE_MODES & set(mode) and path not in files):
             return open_file(file, mode, buffering, encoding, errors, newline, *args, **kwargs)
         content = b"" if "w" in mode or "x" in mode else files.get(path) or _present(open_file, path)
         scratch = _Scratch(files, path, content)
         scratch.seek(len(content) if "a" in mode else 0)
-        return scratch if "b" in mode else io.TextIOWrapper(scratch, encoding=encoding or "utf-8", errors=errors, newline=newline)
+        return (
+            scratch
+            if "b" in mode
+            else io.TextIOWrapper(scratch, encoding=encoding or "utf-8", errors=errors, newline=newline)
+        )
 
     def opened_descriptor(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC) and guarded(path):

@@ -20,7 +20,9 @@ def choose(watch: Watch) -> tuple[list[Leaf], str]:
         if named:
             return named, "named"
         text = watch.parameter_expression
-        tails = [leaf for leaf in leaves if any(n == text or n.endswith("." + text) for n in [leaf.name, *leaf.aliases])]
+        tails = [
+            leaf for leaf in leaves if any(n == text or n.endswith("." + text) for n in [leaf.name, *leaf.aliases])
+        ]
         return tails, "named"
     read = [leaf for leaf in leaves if any(e.kind == "read" for e in leaf.history)]
     if any(not leaf.carrier for leaf in read):
@@ -63,7 +65,9 @@ def iterations(watch: Watch, chosen: list[Leaf], objective: str | None) -> list[
     return found
 
 
-def _iteration(watch: Watch, index: int, calls: tuple[int, ...], members: list[tuple[Leaf, list]], objective: str | None) -> dict[str, Any]:
+def _iteration(
+    watch: Watch, index: int, calls: tuple[int, ...], members: list[tuple[Leaf, list]], objective: str | None
+) -> dict[str, Any]:
     backwards = [watch.backwards[c] for c in calls]
     uses = [consumed(history) for _, history in members]
     reads = [u.read for u in uses if u.read is not None]
@@ -84,7 +88,14 @@ def _iteration(watch: Watch, index: int, calls: tuple[int, ...], members: list[t
     }
 
 
-def _plan(watch: Watch, index: int, calls: tuple[int, ...], members: list[tuple[Leaf, list]], uses: list, objective: str | None) -> dict[str, Any]:
+def _plan(
+    watch: Watch,
+    index: int,
+    calls: tuple[int, ...],
+    members: list[tuple[Leaf, list]],
+    uses: list,
+    objective: str | None,
+) -> dict[str, Any]:
     """Everything that a later run needs to find this iteration again."""
     backwards = [watch.backwards[c] for c in calls]
     parameters = []
@@ -116,7 +127,9 @@ def _plan(watch: Watch, index: int, calls: tuple[int, ...], members: list[tuple[
         "call_places": {str(b.call): b.place for b in backwards},
         "until_event": max(u.end_event for u in uses),
         "outputs": {str(b.call): b.outputs for b in stated if b.outputs},
-        "early_losses": {str(b.call): {"event": b.loss_event, "serial": b.loss_serial} for b in stated if b.loss_event >= 0},
+        "early_losses": {
+            str(b.call): {"event": b.loss_event, "serial": b.loss_serial} for b in stated if b.loss_event >= 0
+        },
         "seeds_consumed": [b.call for b in stated if b.seeds_consumed],
         "objective": objective,
         "objective_name": " + ".join(dict.fromkeys(b.loss_name or "seeded outputs" for b in stated)),
@@ -142,7 +155,16 @@ def objectives(watch: Watch) -> list[dict[str, Any]]:
     for b in watch.backwards:
         place = b.place or {}
         key = (b.loss_name, place.get("file"), place.get("line"))
-        found.setdefault(key, {"name": b.loss_name, "dtype": b.loss_dtype, "kind": b.kind, "file": place.get("file"), "line": place.get("line")})
+        found.setdefault(
+            key,
+            {
+                "name": b.loss_name,
+                "dtype": b.loss_dtype,
+                "kind": b.kind,
+                "file": place.get("file"),
+                "line": place.get("line"),
+            },
+        )
     return list(found.values())
 
 
@@ -152,9 +174,19 @@ def nonfinite(found: list[dict[str, Any]], watch: Watch) -> dict[str, Any] | Non
         place = watch.backwards[iteration["backward_calls"][-1]].place or {}
         where = {"file": place.get("file"), "line": place.get("line")}
         if any(x is not None and not math.isfinite(x) for x in iteration["losses"]):
-            return {"iteration": iteration["index"], "what": "loss", "name": watch.backwards[iteration["backward_calls"][-1]].loss_name, **where}
+            return {
+                "iteration": iteration["index"],
+                "what": "loss",
+                "name": watch.backwards[iteration["backward_calls"][-1]].loss_name,
+                **where,
+            }
         if not math.isfinite(iteration["gradient_norm"]):
-            return {"iteration": iteration["index"], "what": "gradient", "name": iteration["parameter_keys"][0].rsplit(":", 1)[-1].rsplit("#", 1)[0], **where}
+            return {
+                "iteration": iteration["index"],
+                "what": "gradient",
+                "name": iteration["parameter_keys"][0].rsplit(":", 1)[-1].rsplit("#", 1)[0],
+                **where,
+            }
     return None
 
 
@@ -164,12 +196,16 @@ def summary(watch: Watch, objective: str | None) -> dict[str, Any]:
     found = iterations(watch, chosen, objective)
     notes = []
     if watch.captures:
-        notes.append("the program captures CUDA-style graphs (wp.ScopedCapture): what runs inside them was not followed")
+        notes.append(
+            "the program captures CUDA-style graphs (wp.ScopedCapture): what runs inside them was not followed"
+        )
     if how == "changing":
         notes.append("no read of a gradient was seen; the parameters are the leaves that change between iterations")
     if watch.parameter_expression is not None and not chosen:
         notes.append(watch.parameter_error or f"no leaf of a tape is called {watch.parameter_expression!r}")
-    listed = found if len(found) <= LISTED_ITERATIONS else found[: LISTED_ITERATIONS // 2] + found[-LISTED_ITERATIONS // 2 :]
+    listed = (
+        found if len(found) <= LISTED_ITERATIONS else found[: LISTED_ITERATIONS // 2] + found[-LISTED_ITERATIONS // 2 :]
+    )
     last = watch.backwards[-1] if watch.backwards else None
     return {
         "parameters": [describe(leaf) for leaf in chosen],

@@ -83,7 +83,9 @@ class Tapes:
         """The tape was reset: its next recording is a new one."""
         self._states.pop(id(tape), None)
 
-    def launch(self, event: int, kernel: Any, inputs: Any, outputs: Any, tape: Any | None) -> list[tuple[Any, bool, bool]]:
+    def launch(
+        self, event: int, kernel: Any, inputs: Any, outputs: Any, tape: Any | None
+    ) -> list[tuple[Any, bool, bool]]:
         """Note a launch; returns its arrays as (array, read, written)."""
         arrays = self._arguments.of(kernel, inputs, outputs)
         if tape is not None:

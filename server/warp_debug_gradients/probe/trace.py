@@ -15,11 +15,11 @@ from typing import Any, Callable
 import numpy as np
 
 from . import names
-from .arrays import checksum, describe_dtype, host, is_array, is_differentiable, overlap, quiet, scalars
+from .arrays import checksum, describe_dtype, first_scalar, host, is_array, is_differentiable, overlap, quiet, scalars
 from .consumption import Entry
 from .hooks import Event
 from .registry import LaunchArguments, Registry, root
-from .tapes import TapeState, Tapes, recorded_arrays
+from .tapes import Tapes, TapeState, recorded_arrays
 
 NAMED_BACKWARDS = 4  # variables are looked up by name around the first backward calls; later ones reuse the names
 CHECKSUM_LIMIT = 64 << 20  # bytes; a larger parameter is not compared between iterations by content
@@ -105,13 +105,22 @@ class SeedMemory:
 
     def meant(self, seed: Any, registry: Registry) -> np.ndarray:
         """What the program meant to seed with: the array as it was when first handed over."""
-        return self._handed.get(registry.serial(seed), scalars(seed)) if self.is_spent(seed, registry) else scalars(seed)
+        return (
+            self._handed.get(registry.serial(seed), scalars(seed)) if self.is_spent(seed, registry) else scalars(seed)
+        )
 
 
 class Watch:
     """Listener that sees everything and decides nothing."""
 
-    def __init__(self, wp: Any, origins: names.Origins, registry: Registry, arguments: LaunchArguments, on_event: Callable[[Event], None] | None = None):
+    def __init__(
+        self,
+        wp: Any,
+        origins: names.Origins,
+        registry: Registry,
+        arguments: LaunchArguments,
+        on_event: Callable[[Event], None] | None = None,
+    ):
         self.wp = wp
         self.origins = origins
         self.registry = registry
@@ -252,16 +261,23 @@ class Watch:
     def _log_read(self, leaf: Leaf, event: Event, how: str, place: dict[str, Any] | None) -> None:
         owner = leaf.array()
         now = scalars(owner._grad) if owner is not None and owner._grad is not None else None
-        same = None if leaf.gradient is None or now is None else bool(np.array_equal(now, leaf.gradient, equal_nan=True))
+        same = (
+            None if leaf.gradient is None or now is None else bool(np.array_equal(now, leaf.gradient, equal_nan=True))
+        )
         norm = float(np.linalg.norm(now.astype(float))) if now is not None else math.nan
-        leaf.history.append(Entry("read", event.index, gradient=self.keep(now), norm=norm, same=same, place=place, how=how))
+        leaf.history.append(
+            Entry("read", event.index, gradient=self.keep(now), norm=norm, same=same, place=place, how=how)
+        )
 
     def keep(self, values: np.ndarray | None) -> np.ndarray | None:
         """A run that only watches keeps norms, not values; the measuring run overrides this."""
         return None
 
     def _is_intermediate(self, owner: Any) -> bool:
-        return self.registry.serial(owner) in self.tapes.intermediates or self.registry.serial(root(owner)) in self.tapes.intermediates
+        return (
+            self.registry.serial(owner) in self.tapes.intermediates
+            or self.registry.serial(root(owner)) in self.tapes.intermediates
+        )
 
     def _hold_view(self, event: Event) -> None:
         """On CPU `.numpy()` is a live view: remember it, to know later whether somebody still holds it."""
@@ -333,8 +349,10 @@ class Watch:
                 event=event.index,
                 place=names.place(frame),
                 kind="loss" if is_array(loss) else "seeded",
-                loss=float(np.asarray(host(loss), dtype=float).reshape(-1)[0]) if is_array(loss) and loss.size else None,
-                loss_name=self._name(loss, found.get(id(loss), [])) if is_array(loss) else ", ".join(self._name(a, []) for a in seeds) or None,
+                loss=first_scalar(loss) if is_array(loss) else None,
+                loss_name=self._name(loss, found.get(id(loss), []))
+                if is_array(loss)
+                else ", ".join(self._name(a, []) for a in seeds) or None,
                 loss_dtype=describe_dtype(loss) if is_array(loss) else (describe_dtype(seeds[0]) if seeds else None),
                 outputs=[self.registry.serial(a) for a in seeds],
                 ops=state.ops,
@@ -344,7 +362,9 @@ class Watch:
                 kernels=dict(state.kernels),
                 keys=keys,
                 loss_serial=self.registry.serial(loss) if is_array(loss) else -1,
-                loss_event=state.exit_event + 1 if 0 <= state.exit_event < self.tapes.last_reset.get(loss_base, -1) else -1,
+                loss_event=state.exit_event + 1
+                if 0 <= state.exit_event < self.tapes.last_reset.get(loss_base, -1)
+                else -1,
                 seeds_consumed=self.seeds.consumed(grads, self.registry),
                 carried=carried,
             )
@@ -368,7 +388,14 @@ class Watch:
         for output in seeds:
             seed = next((g for a, g in (grads or {}).items() if a is output), output._grad)
             values = scalars(seed)
-            match = next((leaf for leaf in self.leaves.values() if leaf.gradient is not None and np.array_equal(leaf.gradient, values) and np.any(values)), None)
+            match = next(
+                (
+                    leaf
+                    for leaf in self.leaves.values()
+                    if leaf.gradient is not None and np.array_equal(leaf.gradient, values) and np.any(values)
+                ),
+                None,
+            )
             if match is None:
                 return False
             carriers.append(match)
@@ -403,7 +430,9 @@ class Watch:
         shape = [int(n) for n in array.shape]
         for leaf in self.leaves.values():
             taken = bool(leaf.uses) and leaf.uses[-1]["call"] == call
-            same_variable = leaf.allocated == place and (not found or leaf.name in found or leaf.name == self._name(array, found))
+            same_variable = leaf.allocated == place and (
+                not found or leaf.name in found or leaf.name == self._name(array, found)
+            )
             if same_variable and not taken and leaf.shape == shape and leaf.dtype == describe_dtype(array):
                 leaf.array, leaf.serial, leaf.gradient = weakref.ref(array), serial, None
                 self.registry.own_gradient(array)
@@ -453,7 +482,7 @@ class Watch:
         for user_frame in self.origins.frames(frame):
             try:
                 with quiet():
-                    value = eval(self.parameter_expression or "", user_frame.f_globals, dict(user_frame.f_locals))  # noqa: S307
+                    value = eval(self.parameter_expression or "", user_frame.f_globals, dict(user_frame.f_locals))
             except Exception as error:
                 problem = f"{self.parameter_expression!r}: {type(error).__name__}: {error}"
                 continue
@@ -500,8 +529,15 @@ class Watch:
             for key in keys:
                 leaf = self.leaves[key]
                 array = leaf.array()
-                if owner() is not None and array is not None and array._grad is not None and overlap(array._grad, gradient):
-                    leaf.history.append(Entry("read", event.index, gradient=self.keep(scalars(array._grad)), norm=0.0, how=event.kind))
+                if (
+                    owner() is not None
+                    and array is not None
+                    and array._grad is not None
+                    and overlap(array._grad, gradient)
+                ):
+                    leaf.history.append(
+                        Entry("read", event.index, gradient=self.keep(scalars(array._grad)), norm=0.0, how=event.kind)
+                    )
         self.early_reads.clear()
 
     def _after_backward(self, event: Event) -> None:
@@ -515,4 +551,3 @@ class Watch:
             leaf.gradient = gradient
             norm = float(np.linalg.norm(gradient.astype(float))) if gradient is not None else 0.0
             leaf.history.append(Entry("backward", event.index, call.call, self.keep(gradient), norm))
-

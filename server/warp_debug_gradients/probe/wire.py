@@ -51,7 +51,9 @@ def unpack(value: Any) -> Any:
     """The inverse of `pack` (dictionary keys that are whole numbers become ints again)."""
     if isinstance(value, dict):
         if "__array__" in value:
-            return np.frombuffer(base64.b64decode(value["__array__"]), dtype=value["dtype"]).reshape(value["shape"]).copy()
+            return (
+                np.frombuffer(base64.b64decode(value["__array__"]), dtype=value["dtype"]).reshape(value["shape"]).copy()
+            )
         if "__float__" in value:
             return float(value["__float__"])
         return {(int(k) if k.isdigit() else k): unpack(v) for k, v in value.items()}
