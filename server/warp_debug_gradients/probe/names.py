@@ -96,8 +96,9 @@ def _find_target(file: str, line: int) -> str | None:
             _trees[file] = None
     tree = _trees[file]
     best: ast.stmt | None = None
-    for node in ast.walk(tree) if tree else ():
-        inside = isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree else []
+    for node in statements:
+        inside = node.lineno <= line <= (node.end_lineno or node.lineno)
         if inside and (best is None or node.lineno >= best.lineno):
             best = node
     if (
