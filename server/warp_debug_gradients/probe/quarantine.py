@@ -31,8 +31,11 @@ _CHANGING_CALLS = (
 )
 
 
-def enter(keep: set[int]) -> None:
-    """Isolate this (forked) process. `keep`: descriptors that must stay as they are (the reply pipe)."""
+def enter(keep: set[int], forbid_growth: bool = True) -> None:
+    """Isolate this (forked) process. `keep`: descriptors that must stay as they are (the reply pipe).
+
+    forbid_growth: also stop writes that do not go through Python; a recording needs its own file to grow.
+    """
     _die_with_parent()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
@@ -42,7 +45,8 @@ def enter(keep: set[int]) -> None:
     for descriptor in _writable_files() - keep:
         os.dup2(null, descriptor)
     redirect_writes()
-    _forbid_growth()
+    if forbid_growth:
+        _forbid_growth()
 
 
 def _die_with_parent() -> None:
