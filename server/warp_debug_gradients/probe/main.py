@@ -39,6 +39,7 @@ class Session:
         self.director: Director | None = None
         self.watch: Any = None
         self.gradcheck: dict[str, Any] | None = None
+        self.tracker: Any = None
         self._progress_at = 0.0
         self._allow_writes: Callable[[], None] = lambda: None
         self._written = False
@@ -88,6 +89,11 @@ class Session:
         self.watch = Watch(wp, origins, registry, LaunchArguments(argument_access))
         self.watch.parameter_expression = self.job.get("parameter")
         self.director = Director(self, registry, origins)
+        if self.mode == "warp_tracker":
+            from .warp_tracker import WarpTracker
+
+            self.tracker = WarpTracker()
+            self.tracker.install(wp, origins, registry, self.job)
         self.hub = hooks.install(wp, self.director)
         self.director.prepare()
         device = self.job.get("device")
@@ -229,13 +235,14 @@ class Director:
         self.measurement: Any = None
         self.engine: Any = None
         self.checks: list[dict[str, Any]] = []
+        self.ledgers: list[dict[str, Any]] = []
         self.reply: dict[str, Any] | None = None
         self._pending: list[dict[str, Any]] = []
 
     def prepare(self) -> None:
         """Set up what the mode needs once the hooks are in place."""
         job = self.session.job
-        if self.session.mode == "evaluate":
+        if self.session.mode in ("evaluate", "ledger"):
             self._pending = sorted(job["plan"]["iterations"], key=lambda p: p["pause"])
             for plan in self._pending:
                 self._want([*plan["parameters"], *plan["early_losses"].values()], plan["outputs"])
@@ -281,7 +288,11 @@ class Director:
             if self.session.mode == "trace" and event.kind == "backward":
                 self.session.progress("trace", f"watching: backward call {len(self.session.watch.backwards) + 1}")
             while self._pending and self._pending[0]["pause"] <= event.index and self.measurement is None:
-                self._check(self._pending.pop(0), event)
+                plan = self._pending.pop(0)
+                if self.session.mode == "ledger":
+                    self._keep_ledger(plan)
+                else:
+                    self._check(plan, event)
         self.inner.before(event)
 
     def after(self, event: Any) -> None:
@@ -320,7 +331,30 @@ class Director:
         if not self._pending:
             raise StopProgram("enough")
 
+    def _keep_ledger(self, plan: dict[str, Any]) -> None:
+        """Make the ledger of one iteration; in a forked child, become the listener of its run."""
+        from .ledger_mode import Ended, LedgerRun
+
+        try:
+            self.ledgers.append(LedgerRun(self.session, self, plan).run())
+        except Ended as child:
+            self.measurement = self.inner = child.recorder
+            return
+        if not self._pending:
+            raise StopProgram("enough")
+
     def result(self) -> dict[str, Any]:
+        if self.session.mode == "ledger":
+            kept = [entry for entry in self.ledgers if not entry.get("failed")]
+            failed = next((entry for entry in self.ledgers if entry.get("failed")), {})
+            return {
+                "ledgers": kept,
+                "verdict": None,
+                "reason": failed.get("reason"),
+                "message": failed.get("message", ""),
+            }
+        if self.session.mode == "warp_tracker":
+            return self.session.tracker.result() if self.session.tracker is not None else {}
         if self.session.mode == "rerun":
             from . import wire
 

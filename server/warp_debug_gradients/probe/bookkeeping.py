@@ -1,0 +1,356 @@
+"""Step through one backward pass, operation by operation, and keep the adjoint ledger (see `ledger`).
+
+Runs in a forked child of the unperturbed recording, at the moment when the program calls `backward`: the
+user's own tape, arrays and gradient buffers are used as they stand. The tape is stepped by handing
+`Tape.backward` one entry at a time, last first; the first call, with no entry, only seeds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import names
+from .arrays import host, overwrite
+from .hooks import Event
+from .ledger import Jump, Term
+from .recording import Access, Operation, Recorder
+from .registry import root
+from .shadows import BEFORE, WRITTEN, Shadows, memory, view_of
+
+CHANGED_FRACTION = 1e-6  # adjoints that differ by less than this part of their largest element are the same
+LISTED_ELEMENTS = 8
+
+
+@dataclass
+class Clobbered:
+    """A read whose content was not there any more when its adjoint ran."""
+
+    operation: Operation
+    access: Access
+    max_abs: float
+    relative: float
+    in_kernel: bool
+    harmful: bool | None
+    writer: dict[str, Any] | None
+
+
+@dataclass
+class Book:
+    """What stepping through the pass found. Terms are per unit of the direction."""
+
+    jumps: list[Jump] = field(default_factory=list)
+    seed: Term = field(default_factory=Term)
+    stale: list[tuple[Any, Term]] = field(default_factory=list)
+    entering: list[tuple[Any, Term]] = field(default_factory=list)  # what is left at the tape's start, per root
+    clobbered: list[Clobbered] = field(default_factory=list)
+    nonfinite: dict[str, Any] | None = None
+    gradient: np.ndarray | None = None
+
+
+class Stepper:
+    """One backward pass in steps. `restore`: None (as it is), 'all', or a set of root numbers whose reads are restored."""
+
+    def __init__(self, recorder: Recorder, plus: Shadows, minus: Shadows, step: float, restore: Any, backward: Any):
+        self.recorder = recorder
+        self.now = Shadows.from_state(recorder.shadows.arena, recorder.shadows.state())
+        self.plus, self.minus, self.step = plus, minus, step
+        self.restore = restore
+        self.backward = backward
+        self.book = Book()
+        self.finite = True
+        self._details: dict[int, tuple[np.dtype, tuple[int, ...]]] = {}
+        self._gradients: dict[int, list[Any]] = {}  # root -> arrays of it that own a gradient buffer of their own
+        for number, base in recorder.roots.items():
+            if base._grad is not None:
+                self._gradients[number] = [base]
+        for operation in recorder.recording.operations:
+            for access in operation.accesses:
+                self._find_gradient(access.array)
+
+    def _find_gradient(self, array: Any) -> None:
+        """A view whose gradient buffer is not part of its root's is an adjoint of the same memory, too."""
+        if array._grad is None or not array.device.is_cpu:
+            return
+        number = self.recorder.number(root(array))
+        holders = self._gradients.setdefault(number, [])
+        start = array._grad.ptr
+        for holder in holders:
+            if holder._grad.ptr <= start < holder._grad.ptr + max(holder._grad.capacity, 1):
+                return
+        holders.append(array)
+
+    # -- the pass ------------------------------------------------------------------------------
+
+    def run(self, event: Event) -> Book:
+        tape, args, kwargs = event.subject, event.args[1:], event.kwargs
+        entries = list(tape.launches)
+        try:
+            for shadows in (self.now, self.plus, self.minus):
+                shadows.undo(len(entries), BEFORE)  # what happened after the tape is no state of the tape
+            before = {n: t for n, t in self._all_terms().items() if not self._reseeded(n, event)}
+            self.book.stale = [(n, t) for n, t in before.items() if t.plus or t.minus]
+            tape.launches = []
+            self.backward(tape, *args, **kwargs)  # seeds only
+            self.book.seed = _total(t - before.get(n, Term()) for n, t in self._all_terms().items())
+            for operation in reversed(self.recorder.recording.operations):
+                self._operation(operation, entries[operation.index], tape)
+                self._gap(operation.index, operation)
+            self.book.entering = list(self._all_terms().items())
+        finally:
+            tape.launches = entries
+        return self.book
+
+    def _reseeded(self, number: int, event: Event) -> bool:
+        """Whether this root's gradient was overwritten by the seed (what it held before does not count)."""
+        loss = event.args[1] if len(event.args) > 1 else event.kwargs.get("loss")
+        grads = event.args[2] if len(event.args) > 2 else event.kwargs.get("grads")
+        seeded = [a for a in ([loss] if loss is not None else []) + list(grads or {})]
+        return any(self.recorder.number(root(a)) == number for a in seeded)
+
+    def _operation(self, operation: Operation, entry: Any, tape: Any) -> None:
+        numbers = self._numbers(operation)
+        after = self._terms(numbers)
+        for shadows in (self.now, self.plus, self.minus):
+            shadows.undo(operation.index, WRITTEN)
+        clobbered = self._clobbered(operation)
+        for item in clobbered:
+            item.harmful = self._harm(operation, entry, tape)
+        self._adjoint(operation, entry, tape, restore=self._wanted(operation))
+        self.book.clobbered.extend(clobbered)
+        self._watch_finite(operation)
+        term = self._terms(numbers)
+        jump = Jump(
+            operation.index,
+            "adjoint",
+            _total(term.values()) - _total(after.values()),
+            operation.kernel,
+            operation.place,
+        )
+        jump.lost = self._lost(operation)
+        self.book.jumps.append(jump)
+
+    def _adjoint(self, operation: Operation, entry: Any, tape: Any, restore: set[int]) -> None:
+        """Run one adjoint; `restore` names the roots that are given their content from before the operation."""
+        saved = []
+        for number in restore:
+            live = memory(self.recorder.roots[number])
+            if not np.array_equal(live, self.now.bytes[number]):
+                saved.append((live, live.copy()))
+                live[:] = self.now.bytes[number]
+        tape.launches = [entry]
+        self.backward(tape)
+        for live, content in saved:
+            live[:] = content
+
+    def _wanted(self, operation: Operation) -> set[int]:
+        if self.restore is None:
+            return set()
+        numbers = {n for n in self._numbers(operation) if n in self.now.bytes}
+        return numbers if self.restore == "all" else numbers & self.restore
+
+    def _gap(self, index: int, operation: Operation) -> None:
+        """Changes that no tape knows, between the operation before `index` and it."""
+        touched = {n for s in (self.now, self.plus, self.minus) for n in s.pending(index, BEFORE)}
+        after = self._terms(touched)
+        for shadows in (self.now, self.plus, self.minus):
+            shadows.undo(index, BEFORE)
+        if touched:
+            term = _total(self._terms(touched).values()) - _total(after.values())
+            writes = [w for w in self.recorder.recording.writes if w.root in touched and w.before_op <= index]
+            recent = {w.root: w for w in writes if w.before_op <= index}
+            writers = [{"what": w.what, **_file_line(w.place)} for w in recent.values()]
+            place = next((w.place for w in recent.values()), operation.place)
+            kernel = recent[next(iter(recent))].what if recent else "a write that no hook saw"
+            jump = Jump(index, "unrecorded", term, kernel, place)
+            jump.writers = writers
+            self.book.jumps.append(jump)
+
+    # -- terms ---------------------------------------------------------------------------------
+
+    def _numbers(self, operation: Operation) -> set[int]:
+        return {self.recorder.number(base) for base in operation.roots.values()}
+
+    def _all_terms(self) -> dict[int, Term]:
+        return self._terms(set(self._gradients))
+
+    def _terms(self, numbers: set[int]) -> dict[int, Term]:
+        """<Ā, Ṁ> of each root's gradient buffers, with the tangents of now."""
+        return {
+            n: _total(self._term(n, holder) for holder in self._gradients.get(n, ()))
+            for n in numbers
+            if n in self.now.bytes and n in self.plus.bytes and n in self.minus.bytes
+        }
+
+    def _term(self, number: int, holder: Any) -> Term:
+        gradient = host(holder._grad)
+        if gradient.dtype.kind != "f":
+            return Term()
+        if not self.finite:
+            return Term()
+        if not np.any(gradient):
+            return Term()
+        base = self.recorder.roots[number]
+        dtype, inner = gradient.dtype, gradient.shape[len(holder.shape) :]
+        now, plus, minus = (
+            view_of(s.bytes[number], base, holder, dtype, inner) for s in (self.now, self.plus, self.minus)
+        )
+        a = gradient.astype(np.float64).reshape(-1)
+        m = now.astype(np.float64).reshape(-1)
+        forward = float(a @ (plus.astype(np.float64).reshape(-1) - m)) / self.step
+        backward = float(a @ (m - minus.astype(np.float64).reshape(-1))) / self.step
+        grid = float(np.finfo(dtype).eps)
+        moved = (plus != minus).reshape(-1)
+        rounding = 0.3 * grid / self.step * float(np.linalg.norm(a[moved] * m[moved]))
+        return Term(forward, backward, rounding)
+
+    # -- reads that were overwritten ------------------------------------------------------------
+
+    def _clobbered(self, operation: Operation) -> list[Clobbered]:
+        found = []
+        for access in operation.accesses:
+            base = root(access.array)
+            number = self.recorder.number(base)
+            if not access.read or access.accumulated or number not in self.now.bytes:
+                continue  # the adjoint of an addition needs no value
+            present = host(access.array)
+            inner = present.shape[len(access.array.shape) :]
+            if present.dtype.kind not in "fiub":
+                continue
+            then = view_of(self.now.bytes[number], base, access.array, present.dtype, inner)
+            if np.array_equal(present, then, equal_nan=present.dtype.kind == "f"):
+                continue
+            change = np.abs(present.astype(np.float64) - then.astype(np.float64))
+            largest = float(np.nanmax(change)) if change.size else 0.0
+            size = float(np.nanmax(np.abs(then.astype(np.float64)))) if change.size else 0.0
+            found.append(
+                Clobbered(
+                    operation,
+                    access,
+                    largest,
+                    largest / size if size else float("inf"),
+                    access.written,
+                    None,
+                    self._writer(operation, access),
+                )
+            )
+        return found
+
+    def _writer(self, operation: Operation, access: Access) -> dict[str, Any] | None:
+        """The first that changed the root after the operation read it."""
+        number = self.recorder.number(root(access.array))
+        if access.written:
+            return {"what": f"kernel {operation.kernel}, the same launch", **_file_line(operation.place)}
+        later = [
+            o
+            for o in self.recorder.recording.operations
+            if o.index > operation.index
+            and any(a.written and self.recorder.number(root(a.array)) == number for a in o.accesses)
+        ]
+        outside = [w for w in self.recorder.recording.writes if w.root == number and w.before_op > operation.index]
+        first_op = min(later, key=lambda o: o.index) if later else None
+        first_write = min(outside, key=lambda w: w.event) if outside else None
+        if first_write is not None and (first_op is None or first_write.before_op <= first_op.index):
+            return {"what": first_write.what, **_file_line(first_write.place)}
+        if first_op is not None:
+            return {
+                "what": f"kernel {first_op.kernel}" if first_op.definition else first_op.kernel,
+                **_file_line(first_op.place),
+            }
+        return {"what": "a write that no hook saw (a NumPy view, another library)", "file": None, "line": None}
+
+    def _harm(self, operation: Operation, entry: Any, tape: Any) -> bool:
+        """Whether the adjoint comes out differently with the operation's inputs as they were."""
+        holders = [h for n in self._numbers(operation) for h in self._gradients.get(n, ())]
+        start = [np.array(host(h._grad), copy=True) for h in holders]
+        results = []
+        for restore in (set(), {n for n in self._numbers(operation) if n in self.now.bytes}):
+            self._adjoint(operation, entry, tape, restore)
+            results.append([np.array(host(h._grad), copy=True) for h in holders])
+            for holder, content in zip(holders, start):
+                overwrite(holder._grad, content.reshape(-1))
+        for as_is, restored in zip(*results):
+            if as_is.size == 0:
+                continue
+            size = float(np.nanmax(np.abs(restored))) if np.any(np.isfinite(restored)) else 0.0
+            if not np.allclose(as_is, restored, rtol=1e-5, atol=CHANGED_FRACTION * size, equal_nan=True):
+                return True
+        return False
+
+    # -- lost terms and non-finite adjoints ------------------------------------------------------
+
+    def _lost(self, operation: Operation) -> list[dict[str, Any]]:
+        """Arrays that carry a tangent into the operation and have no gradient buffer."""
+        found = []
+        for access in operation.accesses:
+            number = self.recorder.number(root(access.array))
+            if (
+                not access.read
+                or number in self._gradients
+                or access.array._grad is not None
+                or number not in self.now.bytes
+            ):
+                continue
+            present = host(access.array)
+            if present.dtype.kind != "f" or number not in self.plus.bytes or number not in self.minus.bytes:
+                continue
+            inner = present.shape[len(access.array.shape) :]
+            base = root(access.array)
+            plus, minus = (
+                view_of(s.bytes[number], base, access.array, present.dtype, inner) for s in (self.plus, self.minus)
+            )
+            if not np.array_equal(plus, minus):
+                found.append(self.describe(access.array, access.label))
+        return found
+
+    def _watch_finite(self, operation: Operation) -> None:
+        if not self.finite:
+            return
+        for access in operation.accesses:
+            if access.array._grad is None:
+                continue
+            gradient = host(access.array._grad)
+            bad = ~np.isfinite(gradient)
+            if not bad.any():
+                continue
+            self.finite = False
+            where = np.flatnonzero(bad.reshape(-1))[:LISTED_ELEMENTS]
+            inputs = {}
+            for other in operation.accesses:
+                values = host(other.array).reshape(-1)
+                if other.read and values.size:
+                    inputs[other.label] = (
+                        [float(values[k % values.size]) for k in where[:3]] if values.dtype.kind in "fiu" else []
+                    )
+            self.book.nonfinite = {
+                "op": operation.index,
+                "kernel": operation.kernel,
+                **_file_line(operation.place),
+                "definition": operation.definition,
+                "variable": self.describe(access.array, access.label)["variable"],
+                "argument": access.label,
+                "elements": [int(k) for k in where],
+                "inputs": inputs,
+            }
+            return
+
+    def describe(self, array: Any, label: str) -> dict[str, Any]:
+        """The user's name of an array and where it was made."""
+        place = self.recorder.registry.allocated.get(
+            self.recorder.registry.serial(array)
+        ) or self.recorder.registry.allocated.get(self.recorder.registry.serial(root(array)))
+        name = (names.assigned_name(*place) if place else None) or label
+        return {"variable": name, "allocated": {"file": place[0], "line": place[1]} if place else None}
+
+
+def _total(terms: Any) -> Term:
+    total = Term()
+    for term in terms:
+        total = total + term
+    return total
+
+
+def _file_line(place: dict[str, Any] | None) -> dict[str, Any]:
+    return {"file": place["file"], "line": place["line"]} if place else {"file": None, "line": None}

@@ -1,0 +1,272 @@
+"""One run of an iteration that keeps what every tape operation reads and leaves behind.
+
+`Recorder` is the listener of a forked child: it adds the perturbation, follows the tape, and ends at the
+backward call in question. The same recorder runs at +h, at -h and unperturbed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+import numpy as np
+
+from . import names
+from .arrays import arrays_in, first_scalar, is_array, overwrite, scalars
+from .hooks import Event
+from .registry import Registry, root
+from .shadows import BEFORE, WRITTEN, Shadows
+from .tapes import recorded_arrays
+from .trace import Watch
+
+
+@dataclass
+class Access:
+    """One array of an operation. label: the kernel's argument ('u', 's.q'); 'src' and 'dest' of a copy."""
+
+    label: str
+    array: Any
+    read: bool
+    written: bool
+    accumulated: bool = False
+
+
+@dataclass
+class Operation:
+    """One entry of the tape."""
+
+    index: int
+    kernel: str
+    place: dict[str, Any] | None
+    accesses: list[Access]
+    definition: dict[str, Any] | None = None
+    disabled: bool = False
+
+    @property
+    def roots(self) -> dict[int, Any]:
+        """The root arrays that the operation touches, by id of their memory's first byte."""
+        return {r.ptr: r for r in (root(a.array) for a in self.accesses)}
+
+
+@dataclass
+class Write:
+    """A change of memory that the tape does not know: what did it, where, to which bytes."""
+
+    event: int
+    what: str
+    place: dict[str, Any] | None
+    root: int
+    before_op: int
+
+
+@dataclass
+class Recording:
+    """What one run leaves: the operations of the tape and the writes in between."""
+
+    tape: Any = None
+    operations: list[Operation] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    missed: int = 0  # operations on the tape from before the recording began
+
+
+class Recorder:
+    """Listener: perturb, record, stop at the backward call `target`."""
+
+    def __init__(
+        self,
+        item: dict[str, Any] | None,
+        target: int,
+        first_call: int,
+        watch: Watch,
+        shadows: Shadows,
+        argument_access: Callable,
+        at_target: Callable[[Recorder, Event], None],
+        answer: Callable[[str], None],
+        detailed: bool,
+    ):
+        self.item = item
+        self.target = target
+        self.call = first_call
+        self.wp = watch.wp
+        self.registry: Registry = watch.registry
+        self.origins: names.Origins = watch.origins
+        self.shadows = shadows
+        self.at_target = at_target
+        self.answer = answer  # sends a failure and ends the process
+        self.detailed = detailed  # places and names too: the unperturbed run
+        self.recording = Recording()
+        self.roots: dict[int, Any] = {}  # number of a root -> the root (kept alive)
+        self._access = argument_access
+        self._before_count = 0
+        self._touched: list[Access] = []
+
+    # -- hook interface ------------------------------------------------------------------------
+
+    def created(self, array: Any) -> None:
+        self.registry.created(array)
+
+    def recorded_function(self, function: Callable, arrays: Any) -> None:
+        pass  # seen as a new entry of the tape when its event ends
+
+    @property
+    def tape(self) -> Any:
+        return self.wp._src.context.runtime.tape
+
+    def before(self, event: Event) -> None:
+        if self.item is not None and self.item["event"] == event.index:
+            self._perturb()
+        if (
+            event.kind == "tape_enter"
+            and event.subject is not self.recording.tape
+            or event.kind == "tape_reset"
+            and event.subject is self.recording.tape
+        ):
+            self._begin(event.subject)
+        elif event.kind == "backward":
+            if self.call == self.target:
+                self.at_target(self, event)
+            return
+        self._touched = self._accesses(event)
+        tape = self.tape
+        if tape is self.recording.tape and tape is not None:
+            self._before_count = len(tape.launches)
+            for access in self._touched:
+                self._sync(access.array, self._before_count, BEFORE)
+
+    def after(self, event: Event) -> None:
+        if event.kind == "backward":
+            self.call += 1
+            return
+        tape = self.recording.tape
+        if tape is None:
+            return
+        grown = len(tape.launches) - self._before_count if self.tape is tape else 0
+        if grown > 0:
+            self._add(event, tape.launches[self._before_count :])
+        elif self._touched and self.detailed:
+            self._note_write(event)
+        self._touched = []
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _perturb(self) -> None:
+        assert self.item is not None
+        reference = self.registry.wanted.get(self.item["serial"])
+        array = reference() if reference is not None else None
+        if array is None:
+            raise LookupError("the parameter's array does not exist where it should be perturbed")
+        values = scalars(array)
+        if "peek" in self.item:
+            self.item["peek"](values)
+            return
+        overwrite(array, (values.astype(np.float64) + self.item["delta"]).astype(values.dtype))
+
+    def _begin(self, tape: Any) -> None:
+        """A tape is entered for the first time: what was recorded of another one is not needed."""
+        self.shadows.clear()
+        self.roots.clear()
+        self.recording = Recording(tape=tape, missed=len(tape.launches), writes=[])
+        self._before_count = len(tape.launches)
+
+    def number(self, base: Any) -> int:
+        """The root's number (equal in all runs), or its address where it has none."""
+        serial = self.registry.serial(base)
+        return serial if serial >= 0 else -int(base.ptr)
+
+    def _sync(self, array: Any, op: int, phase: int) -> None:
+        base = root(array)
+        if not base.device.is_cpu or not base.capacity:
+            return
+        number = self.number(base)
+        self.roots[number] = base
+        self.shadows.sync(number, base, op, phase)
+
+    def _accesses(self, event: Event) -> list[Access]:
+        kind = event.kind
+        if kind == "launch":
+            inputs, outputs = Watch.launch_arguments(event)
+            return self._launch_accesses(event.subject, inputs, outputs)
+        if kind in ("copy", "assign"):
+            source = event.args[1] if len(event.args) > 1 else event.kwargs.get("src")
+            found = [Access("dest", event.subject, False, True)] if is_array(event.subject) else []
+            return found + ([Access("src", source, True, False)] if is_array(source) else [])
+        if kind in ("zero_", "fill_") and is_array(event.subject):
+            return [Access(kind, event.subject, False, True)]
+        return []
+
+    def _launch_accesses(self, kernel: Any, inputs: Any, outputs: Any) -> list[Access]:
+        try:
+            access = self._access(kernel)
+        except Exception:  # what cannot be derived counts as read and written
+            access = {}
+        found = []
+        for argument, value in zip(kernel.adj.args, [*inputs, *outputs]):
+            if value is None or isinstance(value, (int, float)):
+                continue
+            for path, array in arrays_in(value):
+                label = f"{argument.label}.{path}" if path else argument.label
+                how = access.get(label)
+                if how is None:
+                    found.append(Access(label, array, True, True))
+                elif how.read or how.written:
+                    only_added = bool(how.accumulated and not how.loaded and not how.stored)
+                    found.append(Access(label, array, how.read, how.written, only_added))
+        return found
+
+    def _add(self, event: Event, entries: list[Any]) -> None:
+        place = names.place(self.origins.frame(3)) if self.detailed else None
+        for offset, entry in enumerate(entries):
+            index = self._before_count + offset
+            if callable(entry):
+                copied = recorded_arrays(entry, ())
+                accesses = [Access("src" if r else "dest", a, r, w) for a, r, w in copied] or self._touched
+                operation = Operation(index, "array copy" if copied else "recorded function", place, accesses)
+            else:
+                kernel = entry[0]
+                accesses = self._launch_accesses(kernel, entry[3] or (), entry[4] or ())
+                operation = Operation(index, kernel.key, place, accesses, _definition(kernel), _disabled(kernel))
+            self.recording.operations.append(operation)
+            for access in accesses:
+                self._sync(access.array, index, WRITTEN)
+
+    def _note_write(self, event: Event) -> None:
+        """A launch or a fill outside the tape changed memory that the tape may have read."""
+        place = None
+        for access in self._touched:
+            if access.written:
+                place = place or names.place(self.origins.frame(4))
+                what = (
+                    f"kernel {event.subject.key}"
+                    if event.kind == "launch"
+                    else {"zero_": "zero_()", "fill_": "fill_()", "assign": "assign()", "copy": "wp.copy"}[event.kind]
+                )
+                count = len(self.recording.tape.launches)
+                self.recording.writes.append(Write(event.index, what, place, self.number(root(access.array)), count))
+
+    def program_ended(self, message: str | None) -> None:
+        """The user's program ended before its backward call was reached."""
+        self.answer(message or "the program ended before its backward call was reached")
+
+    def finish(self) -> None:
+        """Catch what changed after the last operation, before backward."""
+        count = len(self.recording.tape.launches) if self.recording.tape is not None else 0
+        for number, base in self.roots.items():
+            self.shadows.sync(number, base, count, BEFORE)
+
+    def objective(self, event: Event) -> float:
+        """The loss that this backward call is handed; nan where it is seeded by arrays."""
+        loss = event.args[1] if len(event.args) > 1 else event.kwargs.get("loss")
+        return first_scalar(loss) if is_array(loss) else float("nan")
+
+
+def _definition(kernel: Any) -> dict[str, Any] | None:
+    code = getattr(getattr(kernel, "func", None), "__code__", None)
+    return {"file": code.co_filename, "line": code.co_firstlineno} if code is not None else None
+
+
+def _disabled(kernel: Any) -> bool:
+    """Whether the kernel was built without a backward pass."""
+    option = kernel.options.get("enable_backward")
+    if option is None:
+        option = kernel.module.options.get("enable_backward")
+    return option is False
