@@ -1,0 +1,101 @@
+"""Every program with a known truth, unedited, through the real command: verdict, exit code, numbers, files."""
+
+import pytest
+import truths
+from truths import EXIT_CODES, OURS, named, numbers_wrong
+
+PROGRAMS = truths.programs()
+RUNNING = [p for p in PROGRAMS if p.truth["runs"]]
+STILLBORN = [p for p in PROGRAMS if not p.truth["runs"]]
+BLOCKED_BY = {"26_norun_old_sim_module": "warp.sim", "relay": "CPU kernel build failed"}
+
+
+@pytest.fixture
+def measure(tmp_path):
+    """Runs the command on a copy, and sees that the copy's own files are left alone."""
+
+    def run(program, *options):
+        folder = program.copy(tmp_path / program.folder.name)
+        before = truths.fingerprint(folder)
+        answer = truths.gradcheck(program, folder, *options)
+        different = truths.changed(before, truths.fingerprint(folder))
+        if different:  # only what the program writes by itself may be
+            by_hand = program.copy(tmp_path / "by_hand")
+            truths.run_bare(program, by_hand)
+            assert different <= truths.changed(before, truths.fingerprint(by_hand))
+        assert (folder / OURS).is_dir()
+        assert (folder / answer.result["evidence"] / "rerun.sh").exists()
+        return answer
+
+    return run
+
+
+def objective_of(program):
+    stated = program.truth.get("objective")
+    return ["--objective", stated] if stated else []
+
+
+def allowed_verdicts(truth):
+    """What may be said of it."""
+    if not truth["gradients_correct"]:
+        return {"disagree"}
+    certain = truth.get("verdict") == "agree"  # the cases state none: there, right is right
+    return {"agree"} if certain else {"agree", "inconclusive"}
+
+
+@pytest.mark.parametrize("program", RUNNING, ids=lambda p: p.name)
+def test_verdict_and_numbers(program, measure):
+    answer = measure(program, *objective_of(program))
+    result = answer.result
+    assert result["status"] == "completed", result["message"]
+    assert result["verdict"] in allowed_verdicts(program.truth), result["message"]
+    assert answer.code == EXIT_CODES[result["verdict"]]
+    assert result["horizon"]["full"] is True
+    if not program.random:
+        assert numbers_wrong(program, answer) == []
+
+
+@pytest.mark.parametrize(
+    "program", [p for p in RUNNING if p.truth.get("objective") and p.truth["gradients_correct"]], ids=lambda p: p.name
+)
+def test_right_gradients_without_a_stated_objective(program, measure):
+    answer = measure(program)
+    assert answer.result["verdict"] in {"agree", "inconclusive"}, answer.result["message"]
+    assert answer.code == EXIT_CODES[answer.result["verdict"]]
+
+
+@pytest.mark.parametrize("program", truths.repairs(), ids=lambda p: p.name)
+def test_repaired(program, measure):
+    answer = measure(program, *objective_of(program), "--iteration", str(program.iteration))
+    assert answer.result["verdict"] == "agree", answer.result["message"]
+    assert answer.code == 0
+
+
+@pytest.mark.parametrize("program", STILLBORN, ids=lambda p: p.name)
+def test_blocked(program, measure):
+    answer = measure(program)
+    result, error = answer.result, answer.result["error"]
+    assert answer.code == 3
+    assert result["status"] == "blocked"
+    assert result["verdict"] is None
+    assert BLOCKED_BY[program.name] in error["message"]
+    assert (error["file"], error["line"]) == ("main.py", program.truth["root_cause_lines"][0])
+    assert error["advice"]
+    assert result["gradient"] is None
+
+
+def test_a_truncated_window_agrees_by_itself(measure):
+    answer = measure(named("08_cart_short_window"))
+    assert answer.result["verdict"] == "disagree"
+    assert answer.result["horizon"]["full"] is True
+    windows = [w for c in answer.checks for w in c["windows"]]
+    assert windows
+    assert {w["verdict"] for w in windows} == {"agree"}
+    assert answer.result["windows"]
+
+
+def test_the_second_iteration_is_looked_at_by_itself(measure):
+    answer = measure(named("06_antenna_phases_nozero"))
+    assert answer.result["verdict"] == "disagree"
+    assert answer.result["iteration"] == 1
+    assert answer.check(0)["verdict"] == "agree"
