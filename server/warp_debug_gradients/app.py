@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import difflib
 import inspect
 import logging
@@ -13,20 +14,27 @@ from typing import Annotated, Any, cast
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from warp_debug_gradients import __version__
 from warp_debug_gradients.errors import DebugGradientsError
+from warp_debug_gradients.operations.bisect_steps import bisect_steps as bisect
+from warp_debug_gradients.operations.enable_tracker import enable_tracker as track
 from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon as check_gradient
 from warp_debug_gradients.operations.run_repro import run_repro as reproduce
 from warp_debug_gradients.render import render
 from warp_debug_gradients.schemas import (
+    BisectStepsRequest,
+    BisectStepsResult,
     Detail,
+    EnableTrackerRequest,
+    EnableTrackerResult,
     Engine,
     GradcheckRequest,
     GradcheckResult,
+    Method,
     Result,
     RunReproRequest,
     RunReproResult,
@@ -39,7 +47,8 @@ from warp_debug_gradients.workspace import Workspace
 INSTRUCTIONS = inspect.cleandoc("""
     Measures whether a program trained through NVIDIA Warp gets right gradients. The user's script is run
     unedited, in the user's own Python. Start with run_repro (does it run, what is trained), then
-    gradcheck_full_horizon (is the gradient right). Paths are relative to the workspace.
+    gradcheck_full_horizon (is the gradient right). If it is wrong: bisect_steps (which line puts the error in);
+    enable_tracker (is anything overwritten). Paths are relative to the workspace.
     A verdict of agree means: the gradients are right, stop looking for a gradient bug.
 """)
 
@@ -69,7 +78,13 @@ Device = Annotated[str | None, _described("device")]
 Overrides = Annotated[dict[str, bool | int | float | str] | None, _described("overrides")]
 Parameter = Annotated[str | None, _described("parameter")]
 Objective = Annotated[str | None, _described("objective")]
+Env = Annotated[list[str] | None, _described("env")]
 Timeout = Annotated[float, _described("timeout_s")]
+TrackedIteration = Annotated[int | None, _described("iteration", EnableTrackerRequest)]
+BisectIteration = Annotated[int | None, _described("iteration", BisectStepsRequest)]
+MethodChoice = Annotated[Method, _described("method", BisectStepsRequest)]
+KnobName = Annotated[str | None, _described("knob", BisectStepsRequest)]
+KnobValues = Annotated[list[int | float] | None, _described("values", BisectStepsRequest)]
 Iteration = Annotated[int | None, _described("iteration", GradcheckRequest)]
 EngineChoice = Annotated[Engine, _described("engine", GradcheckRequest)]
 DetailChoice = Annotated[Detail, Field(description="'concise' (default) or 'full': longer lists in the answer.")]
@@ -106,6 +121,32 @@ GRADCHECK = inspect.cleandoc("""
     If it is slow or does not run, call run_repro first.
 """)
 
+ENABLE_TRACKER = inspect.cleandoc("""
+    Find values that the backward pass needs and that are overwritten before it reads them, with two instruments.
+
+    Ours compares the content of everything that the tape read with what its adjoint reads later, whoever wrote in
+    between: kernels, copies, zero_/fill_, NumPy, struct fields, aliases, writes after the tape closed. Warp's own
+    tracker (verify_autograd_array_access) runs beside it, with the launch lines that Warp does not give.
+    Use it when an overwrite is suspected (state buffers reused over steps, in-place updates), or after
+    gradcheck_full_horizon disagreed. Not for judging the gradient: a clean answer does not make it right.
+    Returns overwrites (victim, reader, writer, lines, harmful or harmless), a what-if (the derivative with the
+    recorded values restored: a proof before any edit), Warp's warnings and what they cannot see, and suspicious
+    things on the tape. verdict stays null. Next: repair and gradcheck_full_horizon, or bisect_steps.
+""")
+
+BISECT_STEPS = inspect.cleandoc("""
+    Find where a wrong gradient goes wrong: the launch line, the cause with its evidence, and a repair.
+
+    Use it when gradcheck_full_horizon disagrees. Not before: on a right gradient there is nothing to find.
+    method="ledger" (default): follows one derivative through the tape op by op and returns jumps, the part of it that
+    each launch line adds or loses; lost chains, wrong seeds, stale gradients, truncated history, the birth of
+    non-finite values, overwritten reads and a what-if with them restored; ranked causes; a picture.
+    method="knob" with knob="train.NUM_STEPS": the smallest value at which autodiff and differences part, with the
+    table of values tried. method="sweep": objective, gradient norm and error for each value of the knob (shows a
+    solver that has not settled). The ledger needs the CPU (device="cpu").
+    Next: repair the line of the first cause, then gradcheck_full_horizon with the same arguments.
+""")
+
 
 @mcp.tool(title="Run the script, watched", description=RUN_REPRO, annotations=ANNOTATIONS)
 async def run_repro(
@@ -121,6 +162,7 @@ async def run_repro(
     overrides: Overrides = None,
     parameter: Parameter = None,
     objective: Objective = None,
+    env: Env = None,
     timeout_s: Timeout = 50.0,
     detail: DetailChoice = "concise",
 ) -> Annotated[CallToolResult, RunReproResult]:
@@ -145,12 +187,64 @@ async def gradcheck_full_horizon(
     objective: Objective = None,
     iteration: Iteration = None,
     engine: EngineChoice = "auto",
+    env: Env = None,
     timeout_s: Timeout = 50.0,
     detail: DetailChoice = "concise",
 ) -> Annotated[CallToolResult, GradcheckResult]:
     """See GRADCHECK."""
     given = _given(locals())
     return await _answer(ctx, GradcheckRequest, check_gradient, given, detail)
+
+
+@mcp.tool(title="Find overwritten values", description=ENABLE_TRACKER, annotations=ANNOTATIONS)
+async def enable_tracker(
+    ctx: Context,
+    script: Script = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    args: Args = None,
+    cwd: Cwd = None,
+    python: Python = None,
+    device: Device = None,
+    overrides: Overrides = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    iteration: TrackedIteration = None,
+    env: Env = None,
+    timeout_s: Timeout = 50.0,
+    detail: DetailChoice = "concise",
+) -> Annotated[CallToolResult, EnableTrackerResult]:
+    """See ENABLE_TRACKER."""
+    given = _given(locals())
+    return await _answer(ctx, EnableTrackerRequest, track, given, detail)
+
+
+@mcp.tool(title="Find where the gradient goes wrong", description=BISECT_STEPS, annotations=ANNOTATIONS)
+async def bisect_steps(
+    ctx: Context,
+    script: Script = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    args: Args = None,
+    cwd: Cwd = None,
+    python: Python = None,
+    device: Device = None,
+    overrides: Overrides = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    iteration: BisectIteration = None,
+    method: MethodChoice = "ledger",
+    knob: KnobName = None,
+    values: KnobValues = None,
+    env: Env = None,
+    timeout_s: Timeout = 50.0,
+    detail: DetailChoice = "concise",
+) -> Annotated[CallToolResult, BisectStepsResult]:
+    """See BISECT_STEPS."""
+    given = _given(locals())
+    return await _answer(ctx, BisectStepsRequest, bisect, given, detail)
 
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -165,13 +259,18 @@ async def _answer(ctx: Context, model: Any, operation: Any, given: dict[str, Any
         await ctx.report_progress(round(progress.elapsed_s, 2), given.get("timeout_s", 50.0), message)
 
     try:
-        result: Result = await operation(model(**given), Workspace.find(), on_progress)
+        workspace = Workspace.find()
+        result: Result = await operation(model(**given), workspace, on_progress)
     except ValidationError as error:
         raise ToolError("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())) from error
     except DebugGradientsError as error:
         raise ToolError(f"[{error.code}] {error.message}") from error
-    text = TextContent(type="text", text=render(result, detail))
-    return CallToolResult(content=[text], structured_content=trimmed(result, detail).model_dump(mode="json"))
+    content: list[Any] = [TextContent(type="text", text=render(result, detail))]
+    picture = getattr(result, "picture", None)
+    if picture:
+        data = base64.b64encode((workspace.root / picture).read_bytes()).decode()
+        content.append(ImageContent(type="image", data=data, mime_type="image/png"))
+    return CallToolResult(content=content, structured_content=trimmed(result, detail).model_dump(mode="json"))
 
 
 def refuse_unknown_arguments(server: MCPServer) -> None:

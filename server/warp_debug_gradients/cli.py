@@ -48,6 +48,14 @@ class EngineName(str, Enum):
     rerun = "rerun"
 
 
+class MethodName(str, Enum):
+    """How the place is looked for."""
+
+    ledger = "ledger"
+    knob = "knob"
+    sweep = "sweep"
+
+
 class DetailName(str, Enum):
     """How long the lists in the text are."""
 
@@ -81,6 +89,25 @@ Iteration = Annotated[
 EngineOption = Annotated[
     EngineName, typer.Option(help="fork (fast, CPU), rerun (a new process an evaluation), or auto.")
 ]
+Env = Annotated[
+    list[str] | None,
+    typer.Option("--env", metavar="NAME", help="Pass this environment variable on to the script. Repeatable."),
+]
+TapeIteration = Annotated[int | None, typer.Option(min=0, help="Optimizer iteration, from 0. Default: the first.")]
+BisectIteration = Annotated[
+    int | None, typer.Option(min=0, help="Optimizer iteration, from 0. Default: the first that disagrees.")
+]
+MethodOption = Annotated[
+    MethodName,
+    typer.Option(help="ledger (which launch line), knob (smallest failing value), or sweep (a table of values)."),
+]
+Knob = Annotated[
+    str | None, typer.Option(metavar="NAME", help="A module constant, such as train.NUM_STEPS (run-repro lists them).")
+]
+Values = Annotated[
+    str | None,
+    typer.Option(metavar="V,V,...", help="With --knob: the values to try, such as 2,4,8. Default: bisection."),
+]
 Timeout = Annotated[float, typer.Option(help="Seconds for the whole command.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
 DetailOption = Annotated[DetailName, typer.Option(help="Length of the lists in the text.")]
@@ -100,6 +127,7 @@ def run_repro(
     set_: Set = None,
     parameter: Parameter = None,
     objective: Objective = None,
+    env: Env = None,
     timeout: Timeout = 50.0,
     json_: Json = False,
     detail: DetailOption = DetailName.concise,
@@ -130,6 +158,7 @@ def gradcheck_full_horizon(
     objective: Objective = None,
     iteration: Iteration = None,
     engine: EngineOption = EngineName.auto,
+    env: Env = None,
     timeout: Timeout = 50.0,
     json_: Json = False,
     detail: DetailOption = DetailName.concise,
@@ -142,6 +171,69 @@ def gradcheck_full_horizon(
     from warp_debug_gradients.schemas import GradcheckRequest
 
     _run(context, GradcheckRequest, operation, locals())
+
+
+@app.command("enable-tracker")
+def enable_tracker(
+    context: typer.Context,
+    script: Script = None,
+    workspace: WorkspaceOption = None,
+    python: Python = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    cwd: Cwd = None,
+    device: Device = None,
+    set_: Set = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    iteration: TapeIteration = None,
+    env: Env = None,
+    timeout: Timeout = 50.0,
+    json_: Json = False,
+    detail: DetailOption = DetailName.concise,
+) -> None:
+    """Is anything overwritten that the backward pass needs? Exit code 1: a harmful overwrite.
+
+    Example: warp-debug-gradients enable-tracker train.py
+    """
+    from warp_debug_gradients.operations.enable_tracker import enable_tracker as operation
+    from warp_debug_gradients.schemas import EnableTrackerRequest
+
+    _run(context, EnableTrackerRequest, operation, locals())
+
+
+@app.command("bisect-steps")
+def bisect_steps(
+    context: typer.Context,
+    script: Script = None,
+    workspace: WorkspaceOption = None,
+    python: Python = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    cwd: Cwd = None,
+    device: Device = None,
+    set_: Set = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    iteration: BisectIteration = None,
+    method: MethodOption = MethodName.ledger,
+    knob: Knob = None,
+    values: Values = None,
+    env: Env = None,
+    timeout: Timeout = 50.0,
+    json_: Json = False,
+    detail: DetailOption = DetailName.concise,
+) -> None:
+    """Where does the gradient go wrong: the launch line, or the smallest value of a knob? Exit code 1: found.
+
+    Example: warp-debug-gradients bisect-steps train.py --knob train.NUM_STEPS
+    """
+    from warp_debug_gradients.operations.bisect_steps import bisect_steps as operation
+    from warp_debug_gradients.schemas import BisectStepsRequest
+
+    _run(context, BisectStepsRequest, operation, locals())
 
 
 @app.command("serve")
@@ -163,8 +255,11 @@ def _run(context: typer.Context, model: Any, operation: Callable[..., Awaitable[
     settings["args"] = list(context.obj or [])
     settings["timeout_s"] = options["timeout"]
     settings["overrides"] = dict(parse_setting(text) for text in options["set_"] or [])
-    if "engine" in options:
-        settings["engine"] = options["engine"].value
+    for name in ("engine", "method"):
+        if name in options:
+            settings[name] = options[name].value
+    if options.get("values"):
+        settings["values"] = parse_values(options["values"])
     try:
         request = model(**settings)
     except ValidationError as error:
@@ -208,6 +303,17 @@ def parse_setting(text: str) -> tuple[str, bool | int | float | str]:
     except (ValueError, SyntaxError):
         parsed = value
     return name.strip(), parsed if isinstance(parsed, (bool, int, float, str)) else value
+
+
+def parse_values(text: str) -> list[int | float]:
+    """`2,4,8` -> [2, 4, 8]."""
+    try:
+        values: list[Any] = [ast.literal_eval(part.strip()) for part in text.split(",") if part.strip()]
+    except (ValueError, SyntaxError):
+        values = []
+    if not values or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        raise UsageError(f"--values {text!r} should read V,V,..., numbers such as 2,4,8.")
+    return values
 
 
 async def _show_progress(progress: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 NAMES = {
@@ -27,9 +28,13 @@ SECRETS = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "API_KEY", "AP
 SOURCE_ROOT = Path(__file__).resolve().parents[1]
 
 
-def probe_environment() -> dict[str, str]:
-    """The environment of the probe. Output is unbuffered, so that what a killed script printed is not lost."""
-    environment = {name: value for name, value in os.environ.items() if _allowed(name.upper())}
+def probe_environment(named: Iterable[str] = ()) -> dict[str, str]:
+    """The environment of the probe: what runs need, and the variables that the caller has named.
+
+    Output is unbuffered, so that what a killed script printed is not lost.
+    """
+    named = set(named)
+    environment = {name: value for name, value in os.environ.items() if name in named or _allowed(name.upper())}
     paths = [p for p in environment.pop("PYTHONPATH", "").split(os.pathsep) if p and Path(p).resolve() != SOURCE_ROOT]
     if paths:
         environment["PYTHONPATH"] = os.pathsep.join(paths)

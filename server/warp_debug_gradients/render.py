@@ -11,14 +11,23 @@ from typing import Any
 
 from warp_debug_gradients.schemas import (
     ArrayInfo,
+    BisectStepsResult,
     CheckSummary,
     Detail,
+    EnableTrackerResult,
     GradcheckResult,
     IterationHealth,
+    Jump,
+    KnobPoint,
     Location,
+    Observation,
+    Overwrite,
     Result,
     RunReproResult,
     ScriptError,
+    Term,
+    TrackerWarning,
+    WhatIf,
 )
 
 TITLES = {
@@ -38,10 +47,12 @@ def render(result: Result, detail: Detail = "concise") -> str:
         lines += _gradcheck(result, FEW[detail])
     if isinstance(result, RunReproResult):
         lines += _repro(result, FEW[detail])
-    lines += _section(
-        "Causes",
-        [f"{c.code} ({c.confidence}) {place(c)}: {'; '.join(c.evidence)}. {c.repair or ''}" for c in result.causes],
-    )
+    if isinstance(result, EnableTrackerResult):
+        lines += _tracker(result, FEW[detail])
+    if isinstance(result, BisectStepsResult):
+        lines += _bisect(result, FEW[detail])
+    rows = [f"{c.code} ({c.confidence}) {place(c)}: {'; '.join(c.evidence)}. {c.repair or ''}" for c in result.causes]
+    lines += _section("Causes", _cut(rows, FEW[detail]))
     lines += _section("Ruled out", result.ruled_out)
     lines += _section("Not covered", result.blind_spots)
     lines += _section("Notes", result.notes[: FEW[detail]])
@@ -55,11 +66,23 @@ def render(result: Result, detail: Detail = "concise") -> str:
 def title(result: Result) -> str:
     """The first line: the verdict, or why there is none."""
     words = {"blocked": "BLOCKED: the program does not run", "timeout": "OUT OF TIME", "failed": "FAILED"}
-    word = words.get(result.status) or TITLES.get(result.verdict or "", "COMPLETED")
+    word = words.get(result.status) or _found(result) or TITLES.get(result.verdict or "", "COMPLETED")
     if result.status == "timeout" and result.verdict:
         word += f", so far {result.verdict}"
     reason = f" [{result.reason}]" if result.reason else ""
     return f"{word}{reason}"
+
+
+def _found(result: Result) -> str | None:
+    """The first words where it is not the verdict that was asked for."""
+    if isinstance(result, EnableTrackerResult):
+        return {0: "CLEAN: no harmful overwrite", 1: "FOUND: a harmful overwrite"}.get(
+            result.exit_code, TITLES["inconclusive"]
+        )
+    if isinstance(result, BisectStepsResult):
+        words = "CLEAN: nothing stands out" if result.verdict == "agree" else "NOTHING FOUND"
+        return {0: words, 1: "FOUND: where the gradient goes wrong"}.get(result.exit_code, TITLES["inconclusive"])
+    return None
 
 
 def number(value: float | str | None) -> str:
@@ -112,7 +135,8 @@ def _gradcheck(result: GradcheckResult, few: int) -> list[str]:
         ]
         lines += _section("Elements", _cut(rows, few))
     rows = [f"backward call {w.backward_call} {place(w)}: {pair(w)} -> {w.verdict}" for w in result.windows]
-    if len(rows) > 1:
+    truncated = any(cause.code == "truncation" for cause in result.causes)
+    if len(rows) > 1 or (rows and truncated):
         lines += _section("Windows by themselves", _cut(rows, few))
     if len(result.checks) > 1:
         lines += _section("All checks", _cut([_check(c) for c in result.checks], max(few, 8)))
@@ -149,6 +173,115 @@ def _repro(result: RunReproResult, few: int) -> list[str]:
     return lines + _section("Knobs to shrink it (only on request: overrides / --set)", _cut(rows, few))
 
 
+def _tracker(result: EnableTrackerResult, few: int) -> list[str]:
+    lines: list[str] = []
+    if result.parameter:
+        lines.append(f"Iteration {result.iteration}, parameter {result.parameter}")
+    lines += _section("Content check (ours)", _cut([_overwrite(o) for o in result.overwrites], few))
+    lines += _what_if(result.what_if, few)
+    if result.tracker_available:
+        rows = [_warning(w) for w in result.warnings] or ["no warning"]
+        lines += _section("Warp's own tracker", _cut(rows, few))
+        lines += _section("Warp's tracker cannot see", result.tracker_blind_spots)
+    lines += _section("Observed on the tape", _cut([_observation(o) for o in result.observations], few))
+    return [*lines, _environment(result)]
+
+
+def _overwrite(row: Overwrite) -> str:
+    harm = {True: "HARMFUL", False: "harmless", None: "undecided"}[row.harmful]
+    moved = f"moved by {percent(row.change.relative)}" if row.change else "moved by ?"
+    reader, writer = row.reader, row.writer
+    times = f" x{row.ops}" if (row.ops or 0) > 1 else ""
+    read = f"read by {(reader.kernel if reader else None) or '?'}({row.argument or '?'}) {place(reader)}{times}"
+    write = f"written by {(writer.what if writer else None) or '?'} {place(writer)}"
+    how = ", in the same kernel" if row.how == "in_kernel" else ""
+    return f"{harm}: {row.variable} ({place(row.allocated)}) {read}, op {row.op}; {write}{how}; {moved}"
+
+
+def _warning(row: TrackerWarning) -> str:
+    what = {"copy": "written by a copy", "in_kernel": "overwritten inside the kernel that reads it"}.get(
+        row.kind, f"written by {row.kernel}({row.argument})"
+    )
+    kernel = f" {row.kernel}" if row.kind == "in_kernel" else ""
+    stale = ", STALE: discount it" if row.stale else ""
+    return f"{row.array} {what}{kernel} at {place(row)}, x{row.count}{stale}"
+
+
+def _what_if(found: WhatIf | None, few: int) -> list[str]:
+    if found is None:
+        return []
+    lines = [
+        f"What if the clobbered reads are restored: FD = {number(found.finite_difference)}, AD as it is "
+        f"{number(found.as_is)} (off by {percent(found.relative_error_as_is)}), restored {number(found.restored)} "
+        f"(off by {percent(found.relative_error_restored)})"
+    ]
+    if len(found.arrays) > 1:
+        rows = [f"{a.variable} alone: {number(a.restored)} (off by {percent(a.relative_error)})" for a in found.arrays]
+        lines += [f"  {row}" for row in _cut(rows, few)]
+    return lines
+
+
+def _observation(row: Observation) -> str:
+    return f"{row.kind}: {row.message} {f'({place(row)})' if place(row) else ''}"
+
+
+def _bisect(result: BisectStepsResult, few: int) -> list[str]:
+    lines: list[str] = []
+    if result.parameter:
+        lines.append(
+            f"Parameter {result.parameter}, iteration {result.iteration}"
+            + (
+                f", backward call {result.backward_call}, step {number(result.step)}"
+                if result.method == "ledger"
+                else ""
+            )
+        )
+    if result.gradient and result.gradient.autodiff is not None:
+        lines.append(f"Gradient: {pair(result.gradient)}")
+    shown = [j for j in result.jumps if j.significant] or result.jumps[:2]
+    lines += _section("Jumps (part of the derivative that a launch line puts in)", _cut([_jump(j) for j in shown], few))
+    quiet = len(result.jumps) - len(shown)
+    if quiet and any(j.significant for j in shown):
+        lines.append(f"  {quiet} other line(s) stay within their noise")
+    rows = [_term("seed of backward", result.seed)] if result.seed and result.seed.significant else []
+    rows += [_term("stale gradient of", t) for t in result.stale if t.significant]
+    rows += [_term("derivative that came in before the tape with", t) for t in result.truncated if t.significant]
+    lines += _section("Terms outside the launches", _cut(rows, few))
+    if result.nonfinite:
+        born = result.nonfinite
+        lines.append(
+            f"Non-finite born at op {born.op}, {born.kernel} {place(born)}, {born.variable} {born.elements[:4]}"
+        )
+    harmful = [o for o in result.overwrites if o.harmful is not False]
+    lines += _section("Overwritten reads", _cut([_overwrite(o) for o in harmful], few))
+    lines += _what_if(result.what_if, few)
+    lines += _section(f"{result.knob}", _cut([_point(p) for p in result.points], max(few, 12)))
+    lines += _section("Observed on the tape", _cut([_observation(o) for o in result.observations], few))
+    if result.picture:
+        lines.append(f"Picture: {result.picture}")
+    return [*lines, _environment(result)]
+
+
+def _jump(row: Jump) -> str:
+    kind = "" if row.kind == "adjoint" else f" [{row.kind}: {', '.join(a.variable or '?' for a in row.lost) or '?'}]"
+    restored = f", {percent(row.share_restored)} with reads restored" if row.share_restored is not None else ""
+    mark = "" if row.significant else " (within noise)"
+    writers = ", ".join(f"{w.what} {place(w)}" for w in row.writers[:2])
+    by = f"; inputs overwritten by {writers}" if writers else ""
+    return f"{percent(row.share)} ± {percent(row.noise)} {place(row)} {row.kernel or ''} x{row.ops}{kind}{restored}{by}{mark}"
+
+
+def _term(name: str, row: Term | None) -> str:
+    return f"{name} {row.variable or ''}: {percent(row.share)} of the derivative {place(row.allocated)}" if row else ""
+
+
+def _point(row: KnobPoint) -> str:
+    verdict = row.verdict or f"not decided [{row.reason}]"
+    objective = f", objective {number(row.objective)}" if row.objective is not None else ""
+    norm = f", |gradient| {number(row.gradient_norm)}" if row.gradient_norm is not None else ""
+    return f"= {row.value}: {pair(row)} -> {verdict}{objective}{norm}, {row.seconds} s"
+
+
 def _iteration(item: IterationHealth) -> str:
     loss = ", ".join(number(v) for v in item.losses[:4]) or "none seen"
     read = f", gradient read {place(item.gradient_read)}" if item.gradient_read else ""
@@ -178,7 +311,7 @@ def _error(error: ScriptError) -> list[str]:
 
 def _environment(result: Result) -> str:
     interpreter = f"{result.interpreter.path} ({result.interpreter.why})" if result.interpreter else "?"
-    return f"Warp {result.warp_version or '?'} on {result.device or '?'}, Python {interpreter}"
+    return f"Warp {result.warp_version or '?'} on {result.device or 'device not initialised'}, Python {interpreter}"
 
 
 def _section(name: str, rows: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ Status = Literal["completed", "blocked", "timeout", "failed"]
 Verdict = Literal["agree", "disagree", "inconclusive"]
 Engine = Literal["auto", "fork", "rerun"]
 Detail = Literal["concise", "full"]
+Method = Literal["ledger", "knob", "sweep"]
 
 
 def tag_nonfinite(value: Any) -> Any:
@@ -74,6 +75,11 @@ class Target(BaseModel):
         description="Expression evaluated where `backward` is called, such as 'loss.numpy()[0]'. "
         "Default: the sum of the losses handed to `backward` in the iteration.",
     )
+    env: list[str] = Field(
+        default_factory=list,
+        description="Names of environment variables to pass on to the script. Others that look like secrets, or that "
+        "runs do not usually need, are withheld from it.",
+    )
     timeout_s: float = Field(50.0, gt=0, le=3600, description="Wall-clock budget of the whole call, in seconds.")
 
 
@@ -91,6 +97,35 @@ class GradcheckRequest(Target):
     )
     engine: Engine = Field(
         "auto", description="How evaluations are made: 'fork' (fast, CPU), 'rerun' (a new process each), or 'auto'."
+    )
+
+
+class EnableTrackerRequest(Target):
+    """Input of `enable_tracker`."""
+
+    iteration: int | None = Field(
+        None, ge=0, description="Optimizer iteration whose tape is watched, counted from 0. Default: the first."
+    )
+
+
+class BisectStepsRequest(Target):
+    """Input of `bisect_steps`."""
+
+    method: Method = Field(
+        "ledger",
+        description="'ledger': which launch line puts the error in. 'knob': the smallest value of `knob` at which "
+        "autodiff and differences part. 'sweep': objective, gradient and error for each value of `knob`.",
+    )
+    iteration: int | None = Field(
+        None,
+        ge=0,
+        description="Optimizer iteration to look into, counted from 0. Default: the first that disagrees.",
+    )
+    knob: str | None = Field(
+        None, description="With 'knob' and 'sweep': a module constant such as 'train.NUM_STEPS' (run_repro lists them)."
+    )
+    values: list[int | float] = Field(
+        default_factory=list, description="With `knob`: the values to try. Default: bisection below the present value."
     )
 
 
@@ -272,6 +307,156 @@ class Cause(Model):
     documentation: str | None = None
 
 
+class Writer(Model):
+    """Who wrote over a value."""
+
+    what: str | None = Field(None, description="A kernel's name, or copy, zero_, fill_, assign, numpy, ...")
+    file: str | None = None
+    line: int | None = None
+
+
+class Reader(Model):
+    """The launch whose adjoint needs the value."""
+
+    kernel: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+class Change(Model):
+    """How far the values moved between the read and its adjoint."""
+
+    max_abs: Num | None = None
+    relative: Num | None = None
+
+
+class Overwrite(Model):
+    """A value that was read on the tape and is another one when its adjoint reads it."""
+
+    variable: str | None = None
+    allocated: Location | None = None
+    argument: str | None = Field(None, description="The reading kernel's argument")
+    reader: Reader | None = None
+    writer: Writer | None = None
+    op: int | None = Field(None, description="Position on the tape of the first such read")
+    ops: int | None = Field(None, description="Number of such reads at this line")
+    change: Change | None = None
+    harmful: bool | None = Field(None, description="False: the gradient does not depend on it. Null: not decided")
+    how: str | None = Field(None, description="'clobbered', or 'in_kernel' (the kernel overwrites its own input)")
+
+
+class TrackerWarning(Model):
+    """A warning of Warp's own tracker, with the launch line that Warp does not give."""
+
+    kind: Literal["launch", "copy", "in_kernel"]
+    array: str | None = None
+    allocated: Location | None = None
+    argument: str | None = None
+    kernel: str | None = None
+    file: str | None = None
+    line: int | None = None
+    definition: Location | None = Field(None, description="Where the writing kernel is defined")
+    count: int = 1
+    stale: bool = Field(False, description="It stems from a read on a tape that was finished before (Warp < 1.17)")
+    text: str | None = None
+
+
+class Observation(Model):
+    """Something seen on the tape that is often a mistake."""
+
+    kind: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    variable: str | None = None
+
+
+class WhatIfArray(Model):
+    """The derivative with one array's clobbered reads restored."""
+
+    variable: str | None = None
+    restored: Num | None = None
+    relative_error: Num | None = None
+
+
+class WhatIf(Model):
+    """The backward pass once more with the recorded values restored before each adjoint: proof before any edit."""
+
+    finite_difference: Num | None = None
+    as_is: Num | None = None
+    restored: Num | None = None
+    relative_error_as_is: Num | None = None
+    relative_error_restored: Num | None = None
+    arrays: list[WhatIfArray] = Field(default_factory=list[WhatIfArray])
+
+
+class NamedArray(Model):
+    """An array by the user's name."""
+
+    variable: str | None = None
+    allocated: Location | None = None
+
+
+class Jump(Model):
+    """The error that one launch line puts into the directional derivative."""
+
+    kind: str = Field(description="'adjoint', 'lost' (no gradient buffer) or 'unrecorded' (a write not on the tape)")
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    kernel: str | None = None
+    ops: int | None = Field(None, description="Number of tape ops at this line")
+    first_op: int | None = None
+    value: Num | None = None
+    share: Num | None = Field(None, description="Part of |finite difference|")
+    noise: Num | None = Field(None, description="Noise of `share`")
+    significant: bool | None = None
+    share_restored: Num | None = Field(None, description="The same with the clobbered reads restored")
+    lost: list[NamedArray] = Field(default_factory=list[NamedArray])
+    writers: list[Writer] = Field(default_factory=list[Writer])
+
+
+class Term(Model):
+    """A part of the error that no launch puts in."""
+
+    variable: str | None = None
+    allocated: Location | None = None
+    value: Num | None = None
+    share: Num | None = None
+    noise: Num | None = None
+    significant: bool | None = None
+
+
+class BornNonFinite(Model):
+    """The first op whose adjoint gave a non-finite value from finite ones."""
+
+    op: int | None = None
+    kernel: str | None = None
+    file: str | None = None
+    line: int | None = None
+    variable: str | None = None
+    elements: list[Any] = Field(default_factory=list[Any])
+    inputs: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class KnobPoint(Model):
+    """The gradient check at one value of a knob."""
+
+    value: int | float
+    autodiff: Num | None = None
+    finite_difference: Num | None = None
+    error: Num | None = None
+    relative_error: Num | None = None
+    verdict: Verdict | None = None
+    reason: str | None = None
+    objective: Num | None = None
+    gradient_norm: Num | None = None
+    ops: int | None = None
+    iteration: int | None = None
+    seconds: float | None = None
+    message: str | None = None
+
+
 class NextCall(Model):
     """The call that should come next."""
 
@@ -414,3 +599,61 @@ class GradcheckResult(Result):
         default_factory=list[CheckSummary], description="Every checked iteration and parameter"
     )
     warp_gradcheck: WarpGradcheck | None = None
+
+
+class EnableTrackerResult(Result):
+    """Is anything overwritten that the backward pass needs: the content check and Warp's tracker, side by side."""
+
+    overwrites: list[Overwrite] = Field(default_factory=list[Overwrite], description="Found by content, ours")
+    warnings: list[TrackerWarning] = Field(default_factory=list[TrackerWarning], description="Warp's own tracker's")
+    tracker_available: bool | None = Field(None, description="Null: the tracker's run did not finish")
+    tracker_blind_spots: list[str] = Field(default_factory=list[str], description="What Warp's tracker cannot see")
+    observations: list[Observation] = Field(default_factory=list[Observation])
+    what_if: WhatIf | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """1: a harmful overwrite; 4: the content check was not possible, or an overwrite is undecided."""
+        if any(o.harmful for o in self.overwrites):
+            return 1
+        undecided = self.reason is not None or any(o.harmful is None for o in self.overwrites)
+        return 4 if self.status == "completed" and undecided else super().exit_code
+
+
+class BisectStepsResult(Result):
+    """Where along the tape, or at which value of a knob, the gradient goes wrong."""
+
+    method: Method = "ledger"
+    backward_call: int | None = None
+    step: Num | None = None
+    jumps: list[Jump] = Field(default_factory=list[Jump], description="Largest first; they sum to AD - FD")
+    seed: Term | None = None
+    stale: list[Term] = Field(default_factory=list[Term])
+    truncated: list[Term] = Field(default_factory=list[Term])
+    flat: bool | None = Field(None, description="No jump stands out of the noise")
+    balance: Num | None = Field(None, description="AD - FD less all terms, as share: a check of the book itself")
+    nonfinite: BornNonFinite | None = None
+    overwrites: list[Overwrite] = Field(default_factory=list[Overwrite])
+    what_if: WhatIf | None = None
+    observations: list[Observation] = Field(default_factory=list[Observation])
+    knob: str | None = None
+    points: list[KnobPoint] = Field(default_factory=list[KnobPoint], description="Values of the knob tried, ascending")
+    smallest_failing: int | float | None = None
+    picture: str | None = Field(None, description="PNG, relative to the workspace")
+
+    @property
+    def faults(self) -> bool:
+        """Whether something was measured to be wrong."""
+        terms = [self.seed, *self.stale, *self.truncated, *self.jumps]
+        return bool(
+            any(t.significant for t in terms if t)
+            or self.nonfinite
+            or any(p.verdict == "disagree" for p in self.points)
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """1: a jump, a term or a failing value was measured; 4: nothing could be said."""
+        if self.faults:
+            return 1
+        return 4 if self.status == "completed" and self.reason else super().exit_code

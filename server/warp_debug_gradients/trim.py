@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from warp_debug_gradients.schemas import Detail, GradcheckResult, Result, RunReproResult
+from warp_debug_gradients.schemas import (
+    BisectStepsResult,
+    Detail,
+    EnableTrackerResult,
+    GradcheckResult,
+    Result,
+    RunReproResult,
+)
 
 R = TypeVar("R", bound=Result)
-ITERATIONS, ELEMENTS, LIST = 8, 8, 12
+ITERATIONS, ELEMENTS, LIST, JUMPS = 8, 8, 12, 6
 
 
 def trimmed(result: R, detail: Detail) -> R:
@@ -22,6 +29,11 @@ def trimmed(result: R, detail: Detail) -> R:
             cut.append(f"{name} ({most} of {len(items)})")
             del items[most // 2 : most // 2 - most]  # the first and the last ones stay
 
+    def first(name: str, items: list[object], most: int) -> None:
+        if len(items) > most:  # sorted: the most telling come first
+            cut.append(f"{name} ({most} of {len(items)})")
+            del items[most:]
+
     if isinstance(copy, RunReproResult):
         keep("iterations", copy.iterations, ITERATIONS)  # type: ignore[arg-type]
         for name in ("parameters", "leaves", "objectives", "shrink", "metrics"):
@@ -31,6 +43,15 @@ def trimmed(result: R, detail: Detail) -> R:
         keep("windows", copy.windows, LIST)  # type: ignore[arg-type]
         if copy.gradient:
             keep("elements", copy.gradient.elements, ELEMENTS)  # type: ignore[arg-type]
+    if isinstance(copy, (EnableTrackerResult, BisectStepsResult)):
+        first("overwrites", copy.overwrites, JUMPS)  # type: ignore[arg-type]
+        first("observations", copy.observations, JUMPS)  # type: ignore[arg-type]
+    if isinstance(copy, EnableTrackerResult):
+        first("warnings", copy.warnings, JUMPS)  # type: ignore[arg-type]
+    if isinstance(copy, BisectStepsResult):
+        first("jumps", copy.jumps, JUMPS)  # type: ignore[arg-type]
+        keep("points", copy.points, LIST)  # type: ignore[arg-type]
+    first("causes", copy.causes, JUMPS)  # type: ignore[arg-type]
     if cut:
         copy.notes.append(f"Cut here: {', '.join(cut)}. All of it: detail='full', or {copy.evidence}/result.json.")
     return copy

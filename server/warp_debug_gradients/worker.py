@@ -94,7 +94,7 @@ async def run_probe(
     strays: list[psutil.Process] = []
     with (folder / output).open("ab") as stream:
         try:
-            process = await _start(python, bootstrap or BOOTSTRAP, job_path, job["cwd"], stream)
+            process = await _start(python, bootstrap or BOOTSTRAP, job_path, job, stream)
             _running.add(process)
             watcher = asyncio.create_task(_watch(progress_path, folder / output, on_progress, name, started))
             try:
@@ -123,14 +123,16 @@ async def run_probe(
     )
 
 
-async def _start(python: str, bootstrap: Path, job: Path, cwd: str, output: BinaryIO) -> asyncio.subprocess.Process:
+async def _start(
+    python: str, bootstrap: Path, path: Path, job: dict[str, Any], output: BinaryIO
+) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             python,
             str(bootstrap),
-            str(job),
-            cwd=cwd,
-            env=probe_environment(),
+            str(path),
+            cwd=job["cwd"],
+            env=probe_environment(job.get("env") or ()),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,

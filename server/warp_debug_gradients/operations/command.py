@@ -5,7 +5,9 @@ from __future__ import annotations
 from warp_debug_gradients.schemas import Target
 from warp_debug_gradients.workspace import Workspace
 
-PLAIN = ("module", "forward", "inputs", "cwd", "device", "parameter", "objective", "iteration", "engine")
+PLAIN = (
+    "module", "forward", "inputs", "cwd", "device", "parameter", "objective", "iteration", "engine", "method", "knob",
+)  # fmt: skip
 
 
 def command_line(operation: str, request: Target, workspace: Workspace, python: str) -> list[str]:
@@ -20,5 +22,9 @@ def command_line(operation: str, request: Target, workspace: Workspace, python: 
             command += [f"--{name}", str(value)]
     for name, value in request.overrides.items():
         command += ["--set", f"{name}={value!r}"]
+    if values := getattr(request, "values", None):
+        command += ["--values", ",".join(map(repr, values))]
+    for name in request.env:
+        command += ["--env", name]
     command += ["--timeout", f"{request.timeout_s:g}"]
     return [*command, "--", *request.args] if request.args else command

@@ -6,7 +6,9 @@ import math
 from typing import Any
 
 from warp_debug_gradients.operations.iterations import first_rise, losses
-from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall
+from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall, as_float
+
+SAME_SHARE = 0.02  # derivatives that differ by less than this part are the same stretch's
 
 NO_TIME = (
     "Time ran out before a single check was complete. Shrink the run (run_repro lists the knobs) or give it longer."
@@ -57,23 +59,66 @@ def headline_message(check: dict[str, Any], checks: list[dict[str, Any]], trace:
     said = str(check.get("message") or "").strip().rstrip(".")
     if check["verdict"] == "disagree":
         signature = str((check.get("signature") or {}).get("message") or "").strip().rstrip(".")
-        return f"The gradient of {parameter} is wrong {where}: {signature or said}.{_between(check)}{_history(check, checks)}"
+        return (
+            f"The gradient of {parameter} is wrong {where}: {signature or said}."
+            f"{_scaled(check)}{_between(check)}{_history(check, checks)}"
+        )
     if check["verdict"] == "inconclusive":
         return f"Not decided for {parameter} {where}: {said}. {ADVICE.get(check.get('reason') or '', '')}".strip()
     whole = "over the full horizon" if (check.get("horizon") or {}).get("full", True) else "over PART of the horizon"
     return f"The gradient of {parameter} is right {where}, {whole}.{other_reason(trace)}"
 
 
-def _all_windows_agree(check: dict[str, Any]) -> bool:
+def is_truncated(check: dict[str, Any]) -> bool:
+    """Whether each backward call is right for its own stretch, and the stretches miss a part of the derivative.
+
+    Not so where the stretches' own derivatives add up to the whole: then the consumed gradient is not what the
+    backward calls gave (it is stale, accumulated, or another buffer).
+    """
     windows = check.get("windows") or []
-    return len(windows) > 1 and all(w.get("verdict") == "agree" for w in windows)
+    if check["verdict"] != "disagree" or not windows or any(w.get("verdict") != "agree" for w in windows):
+        return False
+    directions = (check.get("gradient") or {}).get("directions") or []
+    if len(windows) < ((check.get("horizon") or {}).get("windows") or 1) or not directions:
+        return len(windows) > 1
+    whole, own = (
+        as_float(directions[0].get("finite_difference")),
+        [as_float(w.get("finite_difference")) for w in windows],
+    )
+    if not all(map(math.isfinite, [whole, *own])):
+        return len(windows) > 1
+    errors = [abs(as_float(item.get("error"))) for item in [directions[0], *windows] if item.get("error") is not None]
+    return abs(whole - math.fsum(own)) > 3 * sum(errors) + SAME_SHARE * abs(whole)
 
 
 def _between(check: dict[str, Any]) -> str:
-    """Where every backward call is right by itself, the chain is cut between them."""
-    if not _all_windows_agree(check):
+    """Where every backward call is right by itself, the chain is cut between them, or before the only one."""
+    if not is_truncated(check):
         return ""
-    return f" Each of the {len(check['windows'])} checked backward calls is right for its own loss: the chain is cut between them."
+    windows = check["windows"]
+    if len(windows) == 1:
+        return f" Truncation: the tape's own window agrees ({_pair(windows[0])}) but the gradient misses what happens before it."
+    return (
+        f" Truncation: each of the {len(windows)} checked backward calls is right for its own loss: "
+        "the chain is cut between them."
+    )
+
+
+def _pair(item: dict[str, Any]) -> str:
+    return f"AD = {as_float(item.get('autodiff')):.6g}, FD = {as_float(item.get('finite_difference')):.6g}"
+
+
+def _scaled(check: dict[str, Any]) -> str:
+    """An exact factor against an objective that the *user* stated need not be a fault."""
+    signature = check.get("signature") or {}
+    factor = signature.get("factor")
+    if (check.get("objective") or {}).get("kind") != "expression" or signature.get("kind") not in ("factor", "sign"):
+        return ""
+    by = f" by {1 / as_float(factor):.4g}" if factor is not None and as_float(factor) else ""
+    return (
+        f" This is measured against the objective that was stated: the gradient is right if the program scales it{by} "
+        "afterwards, or if the stated objective lacks that factor."
+    )
 
 
 def _history(check: dict[str, Any], checks: list[dict[str, Any]]) -> str:
@@ -125,7 +170,9 @@ def proven_causes(check: dict[str, Any], trace: dict[str, Any]) -> list[Cause]:
     if check["verdict"] != "disagree":
         return []
     windows = check.get("windows") or []
-    if _all_windows_agree(check):
+    if is_truncated(check):
+        gradient = check.get("gradient") or {}
+        single = len(windows) == 1
         return [
             Cause(
                 code="truncation",
@@ -133,8 +180,11 @@ def proven_causes(check: dict[str, Any], trace: dict[str, Any]) -> list[Cause]:
                 file=windows[0].get("file"),
                 line=windows[0].get("line"),
                 evidence=[
-                    f"each of the {len(windows)} backward calls agrees with differences of its own loss",
-                    "their sum disagrees with differences of the objective over the whole iteration",
+                    f"the tape's own window agrees: {_pair(windows[0])}"
+                    if single
+                    else f"each of the {len(windows)} backward calls agrees with differences of its own loss",
+                    f"{'it' if single else 'their sum'} disagrees with differences of the objective over the whole "
+                    f"iteration: {_pair(gradient)}",
                 ],
                 repair="Let one tape span the whole iteration, or hand the adjoint of each window's initial state to the "
                 "window before it.",
@@ -173,7 +223,7 @@ def ruled_out(checks: list[dict[str, Any]], headline: dict[str, Any], trace: dic
         )
     if headline["verdict"] == "disagree":
         out.append("a failure of the finite differences: autodiff is off by many times their own error")
-        if _all_windows_agree(headline):
+        if is_truncated(headline):
             out.append("a wrong adjoint inside a window: each checked window agrees by itself")
         for check in checks:
             if check["verdict"] == "agree":
@@ -209,10 +259,10 @@ def next_call(result: GradcheckResult, request: GradcheckRequest, trace: dict[st
         longer = {**arguments, "timeout_s": min(request.timeout_s * 4, 3600)}
         return NextCall(tool="gradcheck_full_horizon", arguments=longer, why="The same check with more time.")
     if result.verdict == "disagree":
-        same = {**arguments, "iteration": result.iteration}
-        return NextCall(
-            tool="gradcheck_full_horizon", arguments=same, why="After the repair: the same check has to agree."
-        )
+        same = {k: v for k, v in arguments.items() if k not in ("engine", "objective")} | {
+            "iteration": result.iteration
+        }
+        return NextCall(tool="bisect_steps", arguments=same, why="Which launch line puts the error in, and why.")
     if result.reason == "no_parameter":
         leaf = next((leaf["name"] for leaf in trace.get("leaves") or []), None)
         if leaf:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from dataclasses import replace
@@ -31,6 +32,7 @@ class Measurement(Generic[T]):
         self.on_progress = on_progress
         self.started = time.monotonic()
         self.target = _resolve_target(request, workspace)
+        refuse_unset_variables(request)
         self.cwd = workspace.folder(request.cwd, "working folder")
         self.interpreter: Interpreter = choose_interpreter(workspace, request.python)
         self.evidence = Evidence.create(workspace, operation)
@@ -83,6 +85,7 @@ class Measurement(Generic[T]):
             "cwd": str(self.cwd),
             "workspace": str(self.workspace.root),
             "overrides": self.request.overrides,
+            "env": self.request.env,
             "device": self.request.device,
             "parameter": self.request.parameter,
             "objective": self.request.objective,
@@ -145,6 +148,15 @@ def _resolve_target(request: Target, workspace: Workspace) -> dict[str, str | No
         "forward": _resolve_callable(request.forward, workspace, "forward"),
         "inputs": _resolve_callable(request.inputs, workspace, "inputs"),
     }
+
+
+def refuse_unset_variables(request: Target) -> None:
+    """A variable that is named but not set would be missed in silence."""
+    unset = [name for name in request.env if name not in os.environ]
+    if unset:
+        raise UsageError(
+            f"The environment variable {unset[0]} is not set where this runs (MCP: set it in the server's configuration)."
+        )
 
 
 def _resolve_callable(named: str | None, workspace: Workspace, what: str) -> str | None:

@@ -86,7 +86,7 @@ class WarpTracker:
     def result(self) -> dict[str, Any]:
         """The fields of tracker.json besides the common ones."""
         version = getattr(self._wp, "__version__", None) or "?"
-        spots = list(BLIND_SPOTS)
+        spots: list[str] = [*BLIND_SPOTS]
         if _version(version) < (1, 17):
             spots += [STICKY.format(version=version), NO_COPY_SITE.format(version=version)]
         if self.of_warp:

@@ -1,0 +1,234 @@
+"""bisect_steps: where the gradient goes wrong; by the ledger of one tape, or by the value of a knob."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from warp_debug_gradients.errors import UsageError
+from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations import ledger as ledgers
+from warp_debug_gradients.operations.knob import run_knob
+from warp_debug_gradients.operations.ledger_causes import ledger_causes, percent, restored_text
+from warp_debug_gradients.operations.measurement import Measurement
+from warp_debug_gradients.schemas import (
+    BisectStepsRequest,
+    BisectStepsResult,
+    BornNonFinite,
+    Cause,
+    Gradient,
+    Horizon,
+    Jump,
+    NextCall,
+    Term,
+)
+from warp_debug_gradients.worker import OnProgress
+from warp_debug_gradients.workspace import Workspace
+
+OPERATION = "bisect_steps"
+MARGINS = 0.02  # a book whose terms leave this part of the derivative over does not balance
+
+
+async def bisect_steps(
+    request: BisectStepsRequest, workspace: Workspace, on_progress: OnProgress | None = None
+) -> BisectStepsResult:
+    """Traces the script, finds the iteration that disagrees, and keeps the ledger of its backward call."""
+    if request.method != "ledger" and not request.knob:
+        raise UsageError(
+            f"method={request.method!r} needs knob, a module constant such as 'train.NUM_STEPS'. run_repro lists them."
+        )
+    if request.method == "ledger" and request.knob:
+        request = request.model_copy(update={"method": "knob"})
+    if request.knob in request.overrides:
+        raise UsageError(f"{request.knob} is both the knob and an override. Drop it from the overrides.")
+    measurement = Measurement(OPERATION, request, workspace, on_progress)
+    try:
+        if request.method == "ledger":
+            result = await _ledger(measurement)
+        else:
+            result = await run_knob(measurement)
+    except ledgers.Ended as ended:
+        result = BisectStepsResult(**measurement.base(), method=request.method, **ended.fields)
+        result.next = ledgers.ended_next(result, request, OPERATION)
+    return measurement.finish(result)
+
+
+async def _ledger(measurement: Measurement[BisectStepsRequest]) -> BisectStepsResult:
+    trace = await ledgers.traced(measurement)
+    ledgers.require_fork(trace)
+    check = await ledgers.quick_check(measurement, trace, measurement.request.iteration)
+    kept, _ = await ledgers.keep_ledger(measurement, trace, check["iteration"], check=check)
+    result = build_result(measurement, trace, check, kept)
+    _draw(measurement, result, kept)
+    return result
+
+
+def build_result(
+    measurement: Measurement[BisectStepsRequest], trace: dict[str, Any], check: dict[str, Any], kept: dict[str, Any]
+) -> BisectStepsResult:
+    """The ledger and the check behind it, as the operation's result."""
+    horizon = check.get("horizon") or {}
+    result = BisectStepsResult(
+        **measurement.base(),
+        **ledgers.common(trace),
+        status="completed",
+        message="",
+        verdict=check["verdict"],
+        reason=None,
+        parameter=(kept.get("parameter") or check.get("parameter") or {}).get("name"),
+        objective=(check.get("objective") or {}).get("name"),
+        iteration=check.get("iteration"),
+        horizon=Horizon.model_validate({**horizon, "start": horizon.get("from"), "end": horizon.get("to")}),
+        gradient=Gradient.model_validate(check.get("gradient") or {}),
+        backward_call=kept.get("backward_call"),
+        step=kept.get("step"),
+        jumps=[Jump.model_validate(j) for j in kept.get("jumps") or []],
+        seed=Term.model_validate(kept["seed"]) if kept.get("seed") else None,
+        stale=[Term.model_validate(t) for t in kept.get("stale") or []],
+        truncated=[Term.model_validate(t) for t in kept.get("truncated") or []],
+        flat=kept.get("flat"),
+        balance=kept.get("balance"),
+        nonfinite=BornNonFinite.model_validate(kept["nonfinite"]) if kept.get("nonfinite") else None,
+        overwrites=ledgers.overwrites(kept),
+        what_if=ledgers.what_if(kept),
+        observations=ledgers.observations(kept),
+    )
+    constructs = ledgers.constructs_of(measurement, trace.get("loaded_files") or [])
+    causes = ledger_causes(kept, constructs, tape=horizon.get("from"))
+    result.causes = joined(causes, explain.proven_causes(check, trace))
+    result.reason = reason_of(result, check)
+    result.message = ledger_message(result, check)
+    result.ruled_out = ruled_out(result)
+    result.blind_spots = blind_spots(result)
+    if kept.get("message"):
+        result.notes.append(str(kept["message"]))
+    result.next = next_call(result, measurement.request)
+    return result
+
+
+def joined(ledger: list[Cause], check: list[Cause]) -> list[Cause]:
+    """The ledger's causes, and those of the check that the ledger does not name itself."""
+    known = {cause.code for cause in ledger}
+    return ledger + [cause for cause in check if cause.code not in known]
+
+
+def reason_of(result: BisectStepsResult, check: dict[str, Any]) -> str | None:
+    """Why nothing is said; None where something is."""
+    if result.faults:
+        return None
+    if check["verdict"] == "inconclusive":
+        return check.get("reason") or "inconclusive"
+    return "not_located" if check["verdict"] == "disagree" and not result.causes else None
+
+
+def ledger_message(result: BisectStepsResult, check: dict[str, Any]) -> str:
+    """Which line puts the error in, with its share; or that none does."""
+    where = f"iteration {result.iteration}"
+    parts: list[str] = []
+    if result.nonfinite:
+        born = result.nonfinite
+        parts.append(
+            f"The first non-finite adjoint comes from {born.kernel or 'an op'} at {born.file}:{born.line} (op {born.op}), "
+            f"in {born.variable}."
+        )
+    jumps = [j for j in result.jumps if j.significant]
+    if jumps:
+        first = jumps[0]
+        name = f" ({first.kernel})" if first.kernel else ""
+        ops = f" over {first.ops} ops" if (first.ops or 0) > 1 else ""
+        lost = ", ".join(a.variable for a in first.lost if a.variable)
+        how = {"lost": f"loses (in {lost or 'an array without gradient buffer'})", "unrecorded": "changes unrecorded"}
+        parts.append(
+            f"{first.file}:{first.line}{name} {how.get(first.kind, 'puts in')} {percent(first.share)} of the derivative of "
+            f"{result.parameter}{ops} (noise {percent(first.noise)}) in {where}."
+        )
+        if len(jumps) > 1:
+            others = ", ".join(f"{j.file}:{j.line} {percent(j.share)}" for j in jumps[1:3])
+            parts.append(f"Also: {others}.")
+    if result.what_if and any(o.harmful for o in result.overwrites):
+        text = restored_text(result.what_if.model_dump())
+        parts.append(f"{text[0].upper()}{text[1:]}.")
+    parts += _terms(result)
+    if parts:
+        return " ".join(parts)
+    if check["verdict"] == "agree":
+        return f"Nothing to find: the gradient of {result.parameter} agrees in {where}, and no launch jumps above its noise."
+    if check["verdict"] == "disagree":
+        if result.causes:
+            return f"The tape of {where} is right by itself. {result.causes[0].evidence[0].capitalize()}."
+        return (
+            f"The gradient disagrees in {where}, but no launch on the tape of backward call {result.backward_call} jumps: "
+            "the error comes in outside of it (an update that reads another gradient, another tape, or the seed)."
+        )
+    said = str(check.get("message") or "the differences do not settle").rstrip(".")
+    return f"Nothing stands out in {where}; the check itself is not decided: {said}."
+
+
+def _terms(result: BisectStepsResult) -> list[str]:
+    parts: list[str] = []
+    if result.seed and result.seed.significant:
+        parts.append(f"The seed of backward is off by {percent(result.seed.share)} of the derivative.")
+    for name, terms in (
+        ("stale gradients left from before backward make up", result.stale),
+        ("what happened before the tape, through", result.truncated),
+    ):
+        significant = [t for t in terms if t.significant]
+        if significant:
+            variables = ", ".join(t.variable or "?" for t in significant[:3])
+            shares = ", ".join(percent(t.share) for t in significant[:3])
+            if terms is result.stale:
+                parts.append(f"{variables}: {name} {shares} of the derivative.")
+            else:
+                parts.append(f"The tape misses {name} {variables}: {shares} of the derivative (truncation).")
+    return parts
+
+
+def ruled_out(result: BisectStepsResult) -> list[str]:
+    """What the book excludes."""
+    out: list[str] = []
+    balanced = result.balance is not None and not isinstance(result.balance, str) and abs(result.balance) <= MARGINS
+    quiet = [j for j in result.jumps if j.significant is False]
+    if balanced and quiet and not result.nonfinite:
+        most = max((abs(j.share) for j in quiet if isinstance(j.share, float)), default=0.0)
+        out.append(f"{len(quiet)} other launch line(s): none puts in more than {percent(most)}, within its noise")
+    if result.seed and result.seed.significant is False:
+        out.append(f"a wrong seed: it misses the derivative by {percent(result.seed.share)}, within its noise")
+    if not any(o.harmful for o in result.overwrites):
+        out.append("overwritten inputs: the adjoints read what the forward pass read, or do not need it")
+    return out
+
+
+def blind_spots(result: BisectStepsResult) -> list[str]:
+    """What the ledger did not look at."""
+    spots = [f"iterations other than {result.iteration}, and backward calls other than {result.backward_call}"]
+    spots.append("errors that cancel along the one direction looked at")
+    if isinstance(result.balance, float) and abs(result.balance) > MARGINS:
+        spots.append(f"{percent(result.balance)} of the derivative is in no term: the book does not balance")
+    return spots
+
+
+def next_call(result: BisectStepsResult, request: BisectStepsRequest) -> NextCall | None:
+    """After the repair the same check; without a finding another look."""
+    arguments = request.model_dump(exclude_defaults=True, exclude={"method", "knob", "values"})
+    if result.verdict == "agree" and not result.faults:
+        return None
+    if result.causes:
+        same = {**arguments, "iteration": result.iteration}
+        why = f"After the repair ({result.causes[0].code}): the gradient has to agree."
+        return NextCall(tool="gradcheck_full_horizon", arguments=same, why=why)
+    return NextCall(
+        tool="gradcheck_full_horizon", arguments=arguments, why="More directions and windows than the quick check here."
+    )
+
+
+def _draw(measurement: Measurement[BisectStepsRequest], result: BisectStepsResult, kept: dict[str, Any]) -> None:
+    """The picture; a result does not fail for want of one."""
+    from warp_debug_gradients.operations.picture import draw_ledger
+
+    path = measurement.evidence.folder / "ledger.png"
+    try:
+        draw_ledger(kept, path)
+        result.picture = measurement.workspace.relative(path)
+    except ImportError:
+        result.notes.append("No picture: matplotlib is not installed beside the server.")
+    except Exception as error:
+        result.notes.append(f"No picture: {type(error).__name__}: {error}.")

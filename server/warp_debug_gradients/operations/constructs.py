@@ -1,0 +1,173 @@
+"""Constructs of a kernel's source that can break its adjoint. Pure and static: source text in, constructs out.
+
+A hint about *why* a launch that was measured to jump is wrong; never a finding by itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+REPAIRS = {
+    "inplace_muldiv": "Write the product to another variable or array instead of `*=` or `/=` in place.",
+    "component_reassignment": "Build the vector or matrix once with its constructor (wp.vec3(...)), "
+    "or set enable_vector_component_overwrites=True.",
+    "dynamic_loop": "Give the loop a fixed bound without break/continue, or split it into one launch a pass.",
+    "custom_gradient": "Correct the @wp.func_grad: the formula, and `+=` on wp.adjoint[...].",
+    "replay_side_effect": "Add a @wp.func_replay that returns what the forward pass got, "
+    "or count outside of the differentiated kernel.",
+    "native_without_adjoint": "Give the native snippet an adjoint (adj_snippet=...), or write it as a @wp.func.",
+    "singular_point": "Keep the argument away from the singular point (add a small constant under sqrt or in the "
+    "denominator) in the forward pass.",
+    "where_overflow": "Guard the argument of the unselected branch as well (clamp it before the function).",
+    "warp_defect": "Compare this kernel's adjoint by itself with differences; try the newest Warp.",
+}
+SINGULAR = {"sqrt", "log", "acos", "asin", "pow", "length", "normalize", "atan2"}
+ATOMICS = {"atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_cas", "atomic_exch"}
+
+
+@dataclass(frozen=True)
+class Construct:
+    """A suspicious piece of a kernel or of a function that it calls."""
+
+    code: str
+    file: str
+    line: int
+    text: str
+    variable: str | None = None
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Where it is."""
+        return {"file": self.file, "line": self.line}
+
+
+def find_constructs(source: str, file: str, kernel: str) -> list[Construct]:
+    """What is suspicious in `kernel` and in the functions of the same file that it calls, the most telling first."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []
+    functions: dict[str, ast.FunctionDef] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and not _gradient_of(node):
+            functions.setdefault(node.name, node)
+    name = kernel.rsplit(".", 1)[-1]
+    start = functions.get(name) or next((f for f in functions.values() if kernel.startswith(f.name)), None)
+    if start is None:
+        return []
+    reached = _reached(start, functions)
+    rows = source.splitlines()
+    found: list[Construct] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and _gradient_of(node) in {f.name for f in reached}:
+            found.append(Construct("custom_gradient", file, node.lineno, f"custom gradient of {_gradient_of(node)}"))
+    for function in reached:
+        replayed = any(isinstance(n, ast.FunctionDef) and _replay_of(n) == function.name for n in ast.walk(tree))
+        for code, node, variable in _suspects(function, replayed):
+            line = getattr(node, "lineno", function.lineno)
+            found.append(Construct(code, file, line, rows[line - 1].strip()[:90], variable))
+    unique: dict[tuple[str, int], Construct] = {}
+    for construct in found:
+        unique.setdefault((construct.code, construct.line), construct)
+    first: dict[str, Construct] = {}
+    for construct in unique.values():
+        first.setdefault(construct.code, construct)
+    return list(first.values())
+
+
+def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, ast.AST, str | None]]:
+    if any("func_native" in ast.unparse(d) and "adj_snippet" not in ast.unparse(d) for d in function.decorator_list):
+        yield "native_without_adjoint", function, None
+    arrays = {a.arg for a in function.args.args if a.annotation and "array" in ast.unparse(a.annotation)}
+    assigned: dict[str, int] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Mult, ast.Div)):
+            if isinstance(node.target, (ast.Subscript, ast.Attribute)):
+                yield "inplace_muldiv", node, _base(node.target)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Subscript) and _multiplies(node.value, ast.unparse(target)):
+                yield "inplace_muldiv", node, _base(target)
+            if isinstance(target, (ast.Subscript, ast.Attribute)) and _base(target) not in arrays:
+                key = ast.unparse(target)
+                assigned[key] = assigned.get(key, 0) + 1
+                if assigned[key] == 2 or key in ast.unparse(node.value):
+                    yield "component_reassignment", node, _base(target)
+            if isinstance(node.value, ast.Call) and _called(node.value) in ATOMICS and not replayed:
+                yield "replay_side_effect", node, _base(target)
+        if isinstance(node, ast.While) or (
+            isinstance(node, ast.For)
+            and (_varies(node) or any(isinstance(n, (ast.Break, ast.Continue)) for n in ast.walk(node)))
+        ):
+            yield "dynamic_loop", node, None
+        if isinstance(node, ast.Call) and _called(node) in ("where", "select"):
+            inner = {_called(n) for a in node.args for n in ast.walk(a) if isinstance(n, ast.Call)}
+            divides = any(
+                isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for a in node.args for n in ast.walk(a)
+            )
+            if inner & SINGULAR or divides:
+                yield "where_overflow", node, None
+
+
+def _varies(loop: ast.For) -> bool:
+    """A loop whose bound is read from an array, or whose body carries a local from pass to pass non-additively."""
+    bound = any(isinstance(n, ast.Subscript) for n in ast.walk(loop.iter))
+    names = {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name) and n.id not in ("range", "int")}
+    carried = any(
+        isinstance(n, ast.Assign)
+        and len(n.targets) == 1
+        and isinstance(n.targets[0], ast.Name)
+        and any(isinstance(m, ast.Name) and m.id == n.targets[0].id for m in ast.walk(n.value))
+        for n in ast.walk(loop)
+    )
+    return bound or bool(names and carried)
+
+
+def _multiplies(value: ast.expr, target: str) -> bool:
+    """`a[i] * ...` or `a[i] / ...` on the right of an assignment to `a[i]`."""
+    return any(
+        isinstance(n, ast.BinOp)
+        and isinstance(n.op, (ast.Mult, ast.Div))
+        and target in (ast.unparse(n.left), ast.unparse(n.right))
+        for n in ast.walk(value)
+    )
+
+
+def _reached(start: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> list[ast.FunctionDef]:
+    reached, queue = [], [start]
+    while queue:
+        function = queue.pop(0)
+        if function in reached:
+            continue
+        reached.append(function)
+        calls = [_called(n) for n in ast.walk(function) if isinstance(n, ast.Call)]
+        queue += [functions[c] for c in calls if c in functions]
+    return reached
+
+
+def _gradient_of(node: ast.FunctionDef) -> str | None:
+    return _decorated(node, "func_grad")
+
+
+def _replay_of(node: ast.FunctionDef) -> str | None:
+    return _decorated(node, "func_replay")
+
+
+def _decorated(node: ast.FunctionDef, name: str) -> str | None:
+    for d in node.decorator_list:
+        if isinstance(d, ast.Call) and _called(d) == name and d.args:
+            return ast.unparse(d.args[0]).rsplit(".", 1)[-1]
+    return None
+
+
+def _called(call: ast.Call) -> str:
+    return ast.unparse(call.func).rsplit(".", 1)[-1]
+
+
+def _base(target: ast.expr) -> str | None:
+    while isinstance(target, (ast.Subscript, ast.Attribute)):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None

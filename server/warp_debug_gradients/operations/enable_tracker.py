@@ -1,0 +1,178 @@
+"""enable_tracker: is anything overwritten that the backward pass needs; by content, and by Warp's own tracker."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from warp_debug_gradients.operations import ledger as ledgers
+from warp_debug_gradients.operations.ledger_causes import ledger_causes, percent, restored_text
+from warp_debug_gradients.operations.measurement import Measurement
+from warp_debug_gradients.schemas import (
+    EnableTrackerRequest,
+    EnableTrackerResult,
+    NextCall,
+    Overwrite,
+    TrackerWarning,
+)
+from warp_debug_gradients.worker import OnProgress, ProbeOutcome
+from warp_debug_gradients.workspace import Workspace
+
+OPERATION = "enable_tracker"
+CODES = {"overwrite", "accumulator_reset", "double_count", "missing_requires_grad", "backward_disabled", "tape_scope"}
+
+
+async def enable_tracker(
+    request: EnableTrackerRequest, workspace: Workspace, on_progress: OnProgress | None = None
+) -> EnableTrackerResult:
+    """Traces the script, then runs both instruments side by side."""
+    measurement = Measurement(OPERATION, request, workspace, on_progress)
+    try:
+        trace = await ledgers.traced(measurement)
+    except ledgers.Ended as ended:
+        return measurement.finish(_ended(measurement, ended))
+    iteration = request.iteration if request.iteration is not None else trace["iterations"][0].get("index", 0)
+    kept, tracked = await asyncio.gather(
+        _content(measurement, trace, iteration), _tracker(measurement), return_exceptions=True
+    )
+    for failure in (kept, tracked):
+        if isinstance(failure, BaseException) and not isinstance(failure, ledgers.Ended):
+            raise failure
+    assert not isinstance(tracked, BaseException)
+    if isinstance(kept, ledgers.Ended):
+        result = _ended(measurement, kept)
+    else:
+        assert not isinstance(kept, BaseException)
+        result = build_result(measurement, trace, kept)
+    add_tracker(result, tracked)
+    if result.message:
+        result.message += _tracker_sentence(result)
+    return measurement.finish(result)
+
+
+async def _content(
+    measurement: Measurement[EnableTrackerRequest], trace: dict[str, Any], iteration: int
+) -> dict[str, Any]:
+    ledgers.require_fork(trace)
+    kept, _ = await ledgers.keep_ledger(measurement, trace, iteration)
+    return kept
+
+
+async def _tracker(measurement: Measurement[EnableTrackerRequest]) -> ProbeOutcome:
+    """Warp's tracker rebuilds every kernel: in a cache of this run's own, so that the user's stays as it was."""
+    cache = str(measurement.evidence.folder / "kernel_cache")
+    return await measurement.probe("warp_tracker", name="tracker", kernel_cache=cache)
+
+
+def build_result(
+    measurement: Measurement[EnableTrackerRequest], trace: dict[str, Any], kept: dict[str, Any]
+) -> EnableTrackerResult:
+    """The content check's part of the answer."""
+    found = ledger_causes(kept, ledgers.constructs_of(measurement, trace.get("loaded_files") or []))
+    result = EnableTrackerResult(
+        **measurement.base(),
+        **ledgers.common(trace),
+        status="completed",
+        message="",
+        parameter=(kept.get("parameter") or {}).get("name"),
+        objective=(kept.get("objective") or {}).get("name"),
+        iteration=kept.get("iteration"),
+        overwrites=ledgers.overwrites(kept),
+        observations=ledgers.observations(kept),
+        what_if=ledgers.what_if(kept),
+        causes=[cause for cause in found if cause.code in CODES],
+    )
+    result.message = content_message(result, kept)
+    harmless = [o for o in result.overwrites if o.harmful is False]
+    if harmless:
+        result.ruled_out.append(f"harm by {len(harmless)} other overwrite(s): the gradient does not depend on them")
+    if not result.overwrites:
+        result.ruled_out.append(
+            f"overwritten inputs on the tape of iteration {result.iteration}: every read was intact"
+        )
+    result.blind_spots = [
+        f"iterations other than {result.iteration}, and backward calls other than {kept.get('backward_call')}"
+    ]
+    result.next = next_call(result, measurement.request)
+    return result
+
+
+def content_message(result: EnableTrackerResult, kept: dict[str, Any]) -> str:
+    """The answer of the content check, in a sentence or two."""
+    harmful = [o for o in result.overwrites if o.harmful]
+    unsure = [o for o in result.overwrites if o.harmful is None]
+    if harmful:
+        plural = "s" if len(harmful) > 1 else ""
+        what = kept.get("what_if") or {}
+        proof = f" {restored_text(what)[0].upper()}{restored_text(what)[1:]}." if what else ""
+        return f"{len(harmful)} harmful overwrite{plural}: {in_words(harmful[0])}.{proof}"
+    if unsure:
+        return f"{len(unsure)} overwrite(s), whose harm is not decided: {in_words(unsure[0])}."
+    harmless = f" {len(result.overwrites)} overwrite(s) are harmless." if result.overwrites else ""
+    return (
+        f"No harmful overwrite in iteration {result.iteration}: what the adjoints need had the same content when they "
+        f"read it.{harmless}"
+    )
+
+
+def in_words(row: Overwrite) -> str:
+    """One overwrite: victim, writer, reader, how far."""
+    reader = row.reader
+    read_by = (reader.kernel if reader else None) or "its reader"
+    read_at = f" ({reader.file}:{reader.line})" if reader and reader.file else ""
+    moved = f", moved by {percent(row.change.relative)}" if row.change and row.change.relative is not None else ""
+    allocated = f" ({row.allocated.file}:{row.allocated.line})" if row.allocated else ""
+    if row.how == "in_kernel":
+        return f"{read_by}{read_at} overwrites its own input {row.variable}{allocated}{moved}"
+    writer = row.writer
+    by = (writer.what if writer else None) or "something"
+    by_at = f" ({writer.file}:{writer.line})" if writer and writer.file else ""
+    return f"{row.variable}{allocated} is overwritten by {by}{by_at} before the adjoint of {read_by}{read_at} reads it{moved}"
+
+
+def add_tracker(result: EnableTrackerResult, outcome: ProbeOutcome) -> None:
+    """Warp's own part, or why it is missing."""
+    found = outcome.result or {}
+    if "warnings" not in found:
+        why = (found.get("error") or {}).get("message") or outcome.death or "it gave no result"
+        result.notes.append(f"Warp's own tracker was not heard to the end: {why}.")
+        return
+    result.tracker_available = found.get("available")
+    result.warnings = [TrackerWarning.model_validate(w) for w in found.get("warnings") or []]
+    result.tracker_blind_spots = list(found.get("blind_spots") or [])
+    if found.get("status") == "stopped":
+        result.notes.append(
+            "Warp's own tracker was stopped when the time ran out: its list covers the run up to there."
+        )
+
+
+def _tracker_sentence(result: EnableTrackerResult) -> str:
+    if result.tracker_available is None:
+        return ""
+    if not result.tracker_available:
+        return " This Warp has no tracker of its own."
+    live = [w for w in result.warnings if not w.stale]
+    stale = len(result.warnings) - len(live)
+    old = f" ({stale} more are stale)" if stale else ""
+    if live:
+        return f" Warp's own tracker warns at {len(live)} place(s){old}."
+    return f" Warp's own tracker is silent{old}, which proves little."
+
+
+def next_call(result: EnableTrackerResult, request: EnableTrackerRequest) -> NextCall:
+    """After a finding its repair, else the search goes on."""
+    arguments = request.model_dump(exclude_defaults=True)
+    if any(o.harmful for o in result.overwrites):
+        same = {**arguments, "iteration": result.iteration}
+        return NextCall(
+            tool="gradcheck_full_horizon", arguments=same, why="After the repair: the gradient has to agree."
+        )
+    return NextCall(
+        tool="bisect_steps", arguments=arguments, why="If the gradient is wrong all the same: which launch puts it in."
+    )
+
+
+def _ended(measurement: Measurement[EnableTrackerRequest], ended: ledgers.Ended) -> EnableTrackerResult:
+    result = EnableTrackerResult(**measurement.base(), **ended.fields)
+    result.next = ledgers.ended_next(result, measurement.request, OPERATION)
+    return result

@@ -1,0 +1,192 @@
+"""What enable_tracker and bisect_steps share: trace, a quick check that finds the place, the ledger of one backward call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from warp_debug_gradients.errors import ProbeFailed
+from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations.constructs import Construct, find_constructs
+from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
+from warp_debug_gradients.operations.iterations import choose_iterations
+from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
+from warp_debug_gradients.schemas import NextCall, Observation, Overwrite, Result, Target, WhatIf, as_float
+from warp_debug_gradients.worker import ProbeOutcome
+
+TRACE_SHARE = 0.3
+QUICK = {"directions": 1, "elements": 0, "windows": 2}  # options of the check that only looks for the place
+SIGNS_OF_CUDA = (
+    "The ledger forks the program, which CUDA contexts do not survive. Run it on the CPU (device='cpu'): a wrong "
+    "adjoint is wrong there, too."
+)
+
+
+class Ended(Exception):
+    """The operation's answer is there already: blocked, out of time, or nothing to look into."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(fields.get("message"))
+        self.fields = fields
+
+
+async def traced(measurement: Measurement[Any]) -> dict[str, Any]:
+    """The trace of a program that has something to look into; else `Ended`."""
+    outcome = await measurement.probe("trace", share=TRACE_SHARE)
+    refuse_unusable(outcome, measurement.request)
+    trace = outcome.result or {}
+    if trace.get("loaded_files"):
+        measurement.evidence.snapshot_sources(trace["loaded_files"])
+    if trace.get("status") == "failed" or (not trace and not outcome.timed_out):
+        error = script_error(outcome, measurement.interpreter)
+        raise Ended(
+            status="blocked",
+            reason="does_not_run",
+            message=f"The program does not run: {error.type}: {first_line(error.message)}. Nothing was measured.",
+            error=error,
+            **common(trace),
+        )
+    if not trace.get("iterations"):
+        if trace.get("status") == "stopped" or outcome.timed_out:
+            raise Ended(status="timeout", reason="time", message=explain.NO_ITERATION_IN_TIME, **common(trace))
+        reason, message = explain.nothing_to_check(trace)
+        raise Ended(status="completed", reason=reason, message=message, **common(trace))
+    return trace
+
+
+def require_fork(trace: dict[str, Any]) -> None:
+    """The ledger is kept in forked children."""
+    if choose_engine("auto", trace) != "fork":
+        raise Ended(status="completed", reason="needs_fork", message=SIGNS_OF_CUDA, **common(trace))
+
+
+async def quick_check(
+    measurement: Measurement[Any], trace: dict[str, Any], iteration: int | None, share: float = 0.4
+) -> dict[str, Any]:
+    """The headline of a short gradient check: where it disagrees, along which direction, at which step."""
+    chosen = choose_iterations(trace, iteration)
+    plans = [trace["iterations"][position]["plan"] for position in chosen]
+    outcome = await measurement.probe("evaluate", share=share, plan={"iterations": plans}, options=QUICK)
+    checks: list[dict[str, Any]] = (outcome.result or {}).get("checks") or []
+    if not checks:
+        if outcome.timed_out or (outcome.result or {}).get("status") == "stopped":
+            raise Ended(status="timeout", reason="time", message=explain.NO_TIME, **common(trace))
+        detail = ((outcome.result or {}).get("error") or {}).get("message") or outcome.death or "it reported no check"
+        raise ProbeFailed(f"The quick check gave nothing: {detail}. Its output is in {measurement.evidence.relative}.")
+    return pick_headline(checks)
+
+
+async def keep_ledger(
+    measurement: Measurement[Any],
+    trace: dict[str, Any],
+    iteration: int,
+    *,
+    check: dict[str, Any] | None = None,
+    share: float = 1.0,
+) -> tuple[dict[str, Any], ProbeOutcome]:
+    """The ledger of one backward call of the iteration, and how its process ended."""
+    (position,) = choose_iterations(trace, iteration)
+    plan = trace["iterations"][position]["plan"]
+    extra: dict[str, Any] = {"ledger": settings(check)}
+    call = suspicious_call(check)
+    if call is not None:
+        extra["call"] = call
+    outcome = await measurement.probe("ledger", share=share, plan={"iterations": [plan]}, **extra)
+    found = outcome.result or {}
+    kept = found.get("ledgers") or []
+    name = ((check or {}).get("parameter") or {}).get("name")
+    ledger = next((k for k in kept if (k.get("parameter") or {}).get("name") == name), None)
+    if ledger is None and kept:
+        ledger = max(kept, key=lambda k: abs(_difference(k)))
+    if ledger is not None:
+        return ledger, outcome
+    if found.get("reason"):
+        message = str(found.get("message") or "The ledger could not be kept.")
+        raise Ended(status="completed", reason=found["reason"], message=message, iteration=iteration, **common(trace))
+    if outcome.timed_out or found.get("status") == "stopped":
+        message = "Time ran out before the ledger was complete. Shrink the run, or give it longer (timeout_s)."
+        raise Ended(status="timeout", reason="time", message=message, iteration=iteration, **common(trace))
+    detail = (found.get("error") or {}).get("message") or outcome.death or "it reported no ledger"
+    raise ProbeFailed(f"The ledger was not kept: {detail}. Its output is in {measurement.evidence.relative}.")
+
+
+def settings(check: dict[str, Any] | None) -> dict[str, Any]:
+    """Step and direction for the ledger: those at which the quick check settled."""
+    directions = ((check or {}).get("gradient") or {}).get("directions") or []
+    wrong = [k for k, d in enumerate(directions) if d.get("verdict") == "disagree"]
+    index = wrong[0] if wrong else 0
+    step = directions[index].get("step") if directions else None
+    return {"step": step if isinstance(step, (int, float)) and step > 0 else None, "direction": index}
+
+
+def suspicious_call(check: dict[str, Any] | None) -> int | None:
+    """The backward call that is wrong by itself, where the iteration has several; None leaves the choice."""
+    windows = (check or {}).get("windows") or []
+    if len(windows) < 2:
+        return None
+    return next((w["backward_call"] for w in windows if w.get("verdict") == "disagree"), None)
+
+
+def common(trace: dict[str, Any]) -> dict[str, Any]:
+    """The fields that a trace gives to every result."""
+    return {
+        "warp_version": trace.get("warp_version"),
+        "device": trace.get("device"),
+        "notes": list(trace.get("notes") or []),
+    }
+
+
+def constructs_of(measurement: Measurement[Any], loaded: list[str]) -> Any:
+    """A function that lists the suspicious constructs of a jump's kernel, from the loaded files."""
+    sources: dict[str, str] = {}
+    for file in loaded:
+        path = Path(file) if Path(file).is_absolute() else measurement.workspace.root / file
+        if path.suffix == ".py" and path.is_file():
+            sources[measurement.workspace.relative(path)] = path.read_text(errors="replace")
+
+    def find(jump: dict[str, Any]) -> list[Construct]:
+        kernel = jump.get("kernel")
+        if not kernel:
+            return []
+        ordered = sorted(sources, key=lambda f: f != jump.get("file"))  # its own file first
+        for file in ordered:
+            if f"def {kernel.rsplit('.', 1)[-1]}(" in sources[file]:
+                return find_constructs(sources[file], file, kernel)
+        return []
+
+    return find
+
+
+def overwrites(ledger: dict[str, Any]) -> list[Overwrite]:
+    """Harmful ones first."""
+    rows = [Overwrite.model_validate(row) for row in ledger.get("overwrites") or []]
+    return sorted(rows, key=lambda o: {True: 0, None: 1, False: 2}[o.harmful])
+
+
+def observations(ledger: dict[str, Any]) -> list[Observation]:
+    """Things on the tape that are often mistakes."""
+    return [Observation.model_validate(o) for o in ledger.get("observations") or []]
+
+
+def what_if(ledger: dict[str, Any]) -> WhatIf | None:
+    """The backward pass with restored reads."""
+    return WhatIf.model_validate(ledger["what_if"]) if ledger.get("what_if") else None
+
+
+def ended_next(result: Result, request: Target, operation: str) -> NextCall | None:
+    """What to call after an operation that could not measure."""
+    arguments = request.model_dump(exclude_defaults=True)
+    plain = {k: v for k, v in arguments.items() if k in Target.model_fields}
+    if result.status == "blocked":
+        return NextCall(tool="run_repro", arguments=plain, why="After the repair of the error: does it run now?")
+    if result.status == "timeout":
+        longer = {**arguments, "timeout_s": min(request.timeout_s * 4, 3600)}
+        return NextCall(tool=operation, arguments=longer, why="The same with more time; or shrink the run (run_repro).")
+    if result.reason == "needs_fork":
+        return NextCall(tool=operation, arguments={**arguments, "device": "cpu"}, why="The ledger works on the CPU.")
+    return NextCall(tool="gradcheck_full_horizon", arguments=plain, why="Judges the gradient without the tape.")
+
+
+def _difference(ledger: dict[str, Any]) -> float:
+    value = as_float(ledger.get("autodiff")) - as_float(ledger.get("finite_difference"))
+    return value if value == value else float("inf")

@@ -1,0 +1,407 @@
+"""From a ledger's evidence to causes. Pure: one ledger (a dictionary, as in ledger.json) in, causes out.
+
+Each rule reads one kind of evidence, gives its numbers, and claims no more than they show: `proven` only where the
+backward pass, run again with the recorded values restored, comes out right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from warp_debug_gradients.operations.constructs import REPAIRS, Construct
+from warp_debug_gradients.schemas import Cause, as_float
+
+REPAIRED = 0.1  # restoring the reads must leave at most this part of the error,
+REPAIRED_FLOOR = 2e-3  # or a relative error that float32 differences cannot tell from none
+MOST_CONSTRUCTS = 3
+RESETS = {"zero_", "fill_", "assign"}
+HOST_WRITES = {"numpy", "assign", "__setitem__"}
+
+Ledger = dict[str, Any]
+FindConstructs = Callable[[dict[str, Any]], list[Construct]]
+
+
+def ledger_causes(
+    ledger: Ledger, find_constructs: FindConstructs | None = None, tape: dict[str, Any] | None = None
+) -> list[Cause]:
+    """Causes, the best supported and largest first.
+
+    `find_constructs` lists suspicious constructs of a jump's kernel; `tape` is the place of the tape's start.
+    """
+    found: list[tuple[float, Cause]] = []
+    for rule in (_overwrites, _unrecorded, _lost, _disabled, _double_counts, _seed, _stale):
+        found += rule(ledger)
+    found += _truncated(ledger, tape)
+    found += _nonfinite(ledger, find_constructs)
+    if not ledger.get("nonfinite"):
+        found += _kernels(ledger, find_constructs)
+    order = {"proven": 0, "likely": 1, "possible": 2}
+    found.sort(key=lambda item: (order[item[1].confidence], -item[0]))
+    return _merged(cause for _, cause in found)
+
+
+# -- one rule a kind of evidence ------------------------------------------------------------------------------------
+
+
+def _overwrites(ledger: Ledger) -> list[tuple[float, Cause]]:
+    """Values that the adjoint needed were changed. Restoring them and getting FD is the proof."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in ledger.get("overwrites") or []:
+        if row.get("harmful"):
+            writer = row.get("writer") or {}
+            groups.setdefault((row.get("variable"), writer.get("file"), writer.get("line")), []).append(row)
+    what_if = ledger.get("what_if") or {}
+    found: list[tuple[float, Cause]] = []
+    for rows in groups.values():
+        row = max(rows, key=lambda r: _size((r.get("change") or {}).get("relative")))
+        reader, writer = row.get("reader") or {}, row.get("writer") or {}
+        jump = next((j for j in _jumps(ledger, "adjoint") if _same_line(j, reader)), None)
+        alone = next((a for a in what_if.get("arrays") or [] if a.get("variable") == row.get("variable")), None)
+        evidence = [_clobbered(row, sum(r.get("ops") or 1 for r in rows))]
+        if jump:
+            evidence.append(_jumped(jump))
+        proven = repairs(what_if)
+        if what_if:
+            evidence.append(restored_text(what_if))
+        if alone and len(what_if.get("arrays") or []) > 1:
+            evidence.append(
+                f"{row.get('variable')} alone restored: relative error {percent(alone.get('relative_error'))}"
+            )
+        if row.get("how") == "in_kernel":
+            repair = "Write the result to another array than the one the kernel reads."
+        elif writer.get("what") in RESETS:
+            repair = f"Do not reset {row.get('variable')} before backward: use a fresh array for each step."
+        else:
+            repair = f"Give each step its own {row.get('variable')} (a list of arrays), or write to another array."
+        cause = Cause(
+            code="overwrite",
+            confidence="proven" if proven else "likely",
+            file=writer.get("file") or reader.get("file"),
+            line=writer.get("line") or reader.get("line"),
+            function=(jump or {}).get("function"),
+            kernel=reader.get("kernel"),
+            variables=_names([row]),
+            evidence=evidence,
+            repair=repair,
+        )
+        found.append((_size((jump or {}).get("share")), cause))
+    return found
+
+
+def _unrecorded(ledger: Ledger) -> list[tuple[float, Cause]]:
+    """A write that the tape does not know of: the adjoint passes through it as if it had not happened."""
+    found: list[tuple[float, Cause]] = []
+    for jump in _jumps(ledger, "unrecorded"):
+        writer = (jump.get("writers") or [{}])[0]
+        what = writer.get("what") or ""
+        variables = _names(jump.get("lost") or [])
+        name = variables[0] if variables else "the array"
+        if what in ("zero_", "fill_") or (what == "assign" and not jump.get("lost")):
+            code = "accumulator_reset"
+            repair = f"Use a fresh array for each step instead of resetting {name}, or clear it with a kernel."
+        elif what in HOST_WRITES:
+            code = "host_round_trip"
+            repair = "Compute this with a kernel on the tape instead of NumPy."
+        else:
+            code = "unrecorded_operation"
+            repair = "Record this write on the tape: launch it inside the `with` block, as a kernel or wp.copy."
+        evidence = [f"{what or 'a write'} at {_at(writer) or _at(jump)} is not on the tape", _jumped(jump)]
+        found.append((_size(jump.get("share")), _cause(code, "likely", jump, variables, evidence, repair, writer)))
+    return found
+
+
+def _lost(ledger: Ledger) -> list[tuple[float, Cause]]:
+    """The derivative ran into an array that has nowhere to put its adjoint."""
+    found: list[tuple[float, Cause]] = []
+    for jump in _jumps(ledger, "lost"):
+        arrays = jump.get("lost") or []
+        writers = jump.get("writers") or []
+        variables = _names(arrays)
+        names = ", ".join(variables) or "an array"
+        host = next((w for w in writers if w.get("what") in HOST_WRITES), None)
+        evidence = [f"{names} carries the derivative but has no gradient buffer", _jumped(jump)]
+        if _disabled_kernel(ledger, jump):
+            code, repair = "backward_disabled", "Enable the backward pass of this kernel (enable_backward=True)."
+            evidence[0] = f"kernel {jump.get('kernel')} has its backward pass disabled"
+        elif host:
+            code, repair = "host_round_trip", "Compute this with a kernel on the tape instead of NumPy."
+            evidence.append(f"its values are written by {host.get('what')} at {_at(host)}")
+        else:
+            code, repair = (
+                "missing_requires_grad",
+                f"Allocate {names} with requires_grad=True, before views or structs.",
+            )
+        where = (arrays[0].get("allocated") if arrays and code == "missing_requires_grad" else host) or {}
+        share = _size(jump.get("share"))
+        found.append((share, _cause(code, "likely", jump, variables, evidence, repair, where)))
+    return found
+
+
+def _disabled(ledger: Ledger) -> list[tuple[float, Cause]]:
+    """A kernel without a backward pass on the path, where its own line jumps."""
+    found: list[tuple[float, Cause]] = []
+    for jump in _jumps(ledger, "adjoint"):
+        if _disabled_kernel(ledger, jump):
+            evidence = [f"kernel {jump.get('kernel')} has its backward pass disabled", _jumped(jump)]
+            repair = "Enable the backward pass (enable_backward=True on the kernel, its module and wp.config)."
+            found.append((_size(jump.get("share")), _cause("backward_disabled", "likely", jump, [], evidence, repair)))
+    return found
+
+
+def _double_counts(ledger: Ledger) -> list[tuple[float, Cause]]:
+    """The same contribution twice: only where a jump at the place of the observation shows it."""
+    found: list[tuple[float, Cause]] = []
+    for seen in ledger.get("observations") or []:
+        if seen.get("kind") not in ("duplicate_launch", "retain_grad"):
+            continue
+        jump = next((j for j in _jumps(ledger, "adjoint") if _tells_of(j, seen)), None)
+        if jump is None:
+            continue
+        repair = (
+            "Drop retain_grad=True, or write the array once only."
+            if seen["kind"] == "retain_grad"
+            else "Launch it once: clear the tape (tape.reset()) or use a new one for each recording."
+        )
+        evidence = [str(seen.get("message")), _jumped(jump)]
+        variables = [seen["variable"]] if seen.get("variable") else []
+        cause = _cause("double_count", "likely", jump, variables, evidence, repair, seen)
+        found.append((_size(jump.get("share")), cause))
+    return found
+
+
+def _seed(ledger: Ledger) -> list[tuple[float, Cause]]:
+    term = ledger.get("seed") or {}
+    if not term.get("significant"):
+        return []
+    late = next((o for o in ledger.get("observations") or [] if o.get("kind") == "after_loss"), None)
+    evidence = [f"what backward is started with misses the objective's derivative by {percent(term.get('share'))}"]
+    if late:
+        evidence.append(str(late.get("message")))
+    repair = "Seed backward with the gradient of the objective itself (a fresh array of ones for a scalar loss)."
+    return [(_size(term.get("share")), _cause("seed_mismatch", "likely", {}, [], evidence, repair, late or {}))]
+
+
+def _stale(ledger: Ledger) -> list[tuple[float, Cause]]:
+    found: list[tuple[float, Cause]] = []
+    for term in ledger.get("stale") or []:
+        if term.get("significant"):
+            name = term.get("variable") or "an array"
+            evidence = [
+                f"the gradient of {name} was not zero when backward began: {percent(term.get('share'))} of the derivative"
+            ]
+            repair = f"Zero the gradient of {name} before each backward (tape.zero() after the update)."
+            cause = _cause(
+                "stale_gradient", "likely", {}, _names([term]), evidence, repair, term.get("allocated") or {}
+            )
+            found.append((_size(term.get("share")), cause))
+    return found
+
+
+def _truncated(ledger: Ledger, tape: dict[str, Any] | None) -> list[tuple[float, Cause]]:
+    terms = [t for t in ledger.get("truncated") or [] if t.get("significant")]
+    if not terms:
+        return []
+    share = math.fsum(as_float(t.get("share")) for t in terms if t.get("share") is not None)
+    names = ", ".join(_names(terms)) or "state"
+    evidence = [
+        f"{names} comes into the tape with a derivative that backward never follows: {percent(abs(share))} of it"
+    ]
+    repair = (
+        "Let one tape span the whole iteration, or hand the adjoint of the tape's initial state to the tape before it."
+    )
+    where = tape or terms[0].get("allocated") or {}
+    return [(abs(share), _cause("truncation", "likely", {}, _names(terms), evidence, repair, where))]
+
+
+def _nonfinite(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tuple[float, Cause]]:
+    born = ledger.get("nonfinite")
+    if not born:
+        return []
+    constructs = find_constructs(born) if find_constructs else []
+    branch = next((c for c in constructs if c.code == "where_overflow"), None)
+    code = "where_overflow" if branch else "singular_point"
+    elements = ", ".join(str(e) for e in (born.get("elements") or [])[:4]) or "?"
+    evidence = [
+        f"the adjoint of {born.get('kernel') or 'an op'} (op {born.get('op')}) makes non-finite values for "
+        f"{born.get('variable') or '?'} at {elements} from finite ones"
+    ]
+    inputs = born.get("inputs") or {}
+    if inputs:
+        evidence.append("inputs there: " + ", ".join(f"{k} = {_short(v)}" for k, v in list(inputs.items())[:4]))
+    where = branch.place if branch else born
+    return [(math.inf, _cause(code, "likely", born, _names([born]), evidence, REPAIRS[code], where))]
+
+
+def _kernels(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tuple[float, Cause]]:
+    """A jump with intact inputs: the adjoint of that kernel itself is wrong. What is in it narrows down why."""
+    found: list[tuple[float, Cause]] = []
+    for jump in _jumps(ledger, "adjoint"):
+        if _explained(ledger, jump):
+            continue
+        evidence = [_jumped(jump)]
+        if jump.get("share_restored") is not None and jump.get("writers"):
+            evidence.append(f"with clobbered reads restored it is still {percent(jump['share_restored'])}")
+        else:
+            evidence.append("what its adjoint read was intact")
+        constructs = [c for c in (find_constructs(jump) if find_constructs else []) if c.code != "where_overflow"]
+        share = _size(jump.get("share"))
+        for position, construct in enumerate(constructs[:MOST_CONSTRUCTS]):
+            cause = _cause(
+                construct.code,
+                "likely" if len(constructs) == 1 else "possible",
+                jump,
+                [construct.variable] if construct.variable else [],
+                [*evidence, f"{construct.place['file']}:{construct.place['line']}: {construct.text}"],
+                REPAIRS[construct.code],
+                construct.place,
+            )
+            found.append((share / (position + 1), cause))
+        if not constructs:
+            evidence.append("no construct known to break an adjoint was found in its source")
+            cause = _cause("warp_defect", "possible", jump, [], evidence, REPAIRS["warp_defect"])
+            found.append((share, cause))
+    return found
+
+
+# -- what the rules share -------------------------------------------------------------------------------------------
+
+
+def repairs(what_if: dict[str, Any]) -> bool:
+    """Whether restoring the clobbered reads repairs the gradient."""
+    before, after = what_if.get("relative_error_as_is"), what_if.get("relative_error_restored")
+    if before is None or after is None:
+        return False
+    before, after = as_float(before), as_float(after)
+    if not math.isfinite(after):
+        return False
+    return after <= max(REPAIRED * before, REPAIRED_FLOOR) and not after >= before
+
+
+def restored_text(what_if: dict[str, Any]) -> str:
+    """The what-if in one clause."""
+    return (
+        f"with the recorded values restored before each adjoint the relative error goes from "
+        f"{percent(what_if.get('relative_error_as_is'))} to {percent(what_if.get('relative_error_restored'))}"
+    )
+
+
+def _explained(ledger: Ledger, jump: dict[str, Any]) -> bool:
+    """Whether another rule accounts for an adjoint's jump."""
+    for row in ledger.get("overwrites") or []:
+        if row.get("harmful") and _same_line(jump, row.get("reader") or {}):
+            restored = jump.get("share_restored")
+            if restored is None or abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share"))):
+                return True
+    restored = jump.get("share_restored")
+    if jump.get("writers") and restored is not None:
+        return abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
+    kinds = ("duplicate_launch", "retain_grad")
+    seen = [o for o in ledger.get("observations") or [] if o.get("kind") in kinds]
+    return _disabled_kernel(ledger, jump) or any(_tells_of(jump, o) for o in seen)
+
+
+def _jumps(ledger: Ledger, kind: str) -> list[dict[str, Any]]:
+    return [j for j in ledger.get("jumps") or [] if j.get("significant") and j.get("kind") == kind]
+
+
+def _disabled_kernel(ledger: Ledger, jump: dict[str, Any]) -> bool:
+    seen = [o for o in ledger.get("observations") or [] if o.get("kind") == "backward_disabled"]
+    kernel = jump.get("kernel")
+    return any(_same_line(jump, o) or (kernel and f"{kernel}" in str(o.get("message"))) for o in seen)
+
+
+def _tells_of(jump: dict[str, Any], seen: dict[str, Any]) -> bool:
+    """Whether an observation is about a jump: same line, or an array that its message or its arrays name."""
+    if _same_line(jump, seen):
+        return True
+    return bool(seen.get("kind") == "retain_grad" and seen.get("file") == jump.get("file"))
+
+
+def _same_line(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return bool(one.get("file")) and (one.get("file"), one.get("line")) == (other.get("file"), other.get("line"))
+
+
+def _cause(
+    code: str,
+    confidence: Any,
+    jump: dict[str, Any],
+    variables: list[str],
+    evidence: list[str],
+    repair: str,
+    where: dict[str, Any] | None = None,
+) -> Cause:
+    place = where if where and where.get("file") else jump
+    return Cause(
+        code=code,
+        confidence=confidence,
+        file=place.get("file"),
+        line=place.get("line"),
+        function=jump.get("function"),
+        kernel=jump.get("kernel"),
+        variables=variables,
+        evidence=evidence,
+        repair=repair,
+    )
+
+
+def _merged(causes: Iterable[Cause]) -> list[Cause]:
+    """One cause a code and line: later ones add their evidence."""
+    kept: dict[tuple[Any, ...], Cause] = {}
+    for cause in causes:
+        key = (cause.code, cause.file, cause.line)
+        if key not in kept:
+            kept[key] = cause
+        else:
+            first = kept[key]
+            first.evidence += [e for e in cause.evidence if e not in first.evidence]
+            first.variables += [v for v in cause.variables if v not in first.variables]
+    return list(kept.values())
+
+
+def _clobbered(row: dict[str, Any], reads: int) -> str:
+    reader, writer, change = row.get("reader") or {}, row.get("writer") or {}, row.get("change") or {}
+    moved = f"; its values moved by {percent(change.get('relative'))}" if change.get("relative") is not None else ""
+    if row.get("how") == "in_kernel":
+        return (
+            f"kernel {reader.get('kernel')} (launched at {_at(reader)}) overwrites its own input {row.get('variable')}"
+            f"{moved}"
+        )
+    times = f" ({reads} reads)" if reads > 1 else ""
+    return (
+        f"{row.get('variable')} is read by {reader.get('kernel') or 'an op'} at {_at(reader)}{times} and changed by "
+        f"{writer.get('what') or 'something'} at {_at(writer) or 'an unknown place'} before the adjoint reads it{moved}"
+    )
+
+
+def _jumped(jump: dict[str, Any]) -> str:
+    ops = f" over {jump['ops']} ops" if (jump.get("ops") or 0) > 1 else ""
+    noise = f" (noise {percent(jump.get('noise'))})" if jump.get("noise") is not None else ""
+    kernel = f" ({jump['kernel']})" if jump.get("kernel") else ""
+    return f"{_at(jump) or 'an op'}{kernel} puts in {percent(jump.get('share'))} of the derivative{ops}{noise}"
+
+
+def percent(value: Any) -> str:
+    """A share, signed, with three digits; non-finite values by name."""
+    if value is None or isinstance(value, str):
+        return str(value if value is not None else "?")
+    return f"{100 * value:.3g} %"
+
+
+def _at(where: dict[str, Any]) -> str:
+    return f"{where['file']}:{where.get('line')}" if where.get("file") else ""
+
+
+def _names(rows: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(r["variable"] for r in rows if r.get("variable")))
+
+
+def _size(share: Any) -> float:
+    value = abs(as_float(share)) if share is not None else 0.0
+    return value if not math.isnan(value) else math.inf
+
+
+def _short(value: Any) -> str:
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 40 else text[:37] + "..."
