@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import names
-from .arrays import host, overwrite
+from .arrays import extent, host, overlap, overwrite
 from .hooks import Event
 from .ledger import Jump, Term
 from .recording import Access, Operation, Recorder
@@ -53,12 +53,22 @@ class Book:
 class Stepper:
     """One backward pass in steps. `restore`: None (as it is), 'all', or a set of root numbers whose reads are restored."""
 
-    def __init__(self, recorder: Recorder, plus: Shadows, minus: Shadows, step: float, restore: Any, backward: Any):
+    def __init__(
+        self,
+        recorder: Recorder,
+        plus: Shadows,
+        minus: Shadows,
+        step: float,
+        restore: Any,
+        backward: Any,
+        preset: set[int],
+    ):
         self.recorder = recorder
         self.now = Shadows.from_state(recorder.shadows.arena, recorder.shadows.state())
         self.plus, self.minus, self.step = plus, minus, step
         self.restore = restore
         self.backward = backward
+        self.preset = preset  # roots whose gradient the program itself has filled, to seed a backward without loss
         self.book = Book()
         self.finite = True
         self._details: dict[int, tuple[np.dtype, tuple[int, ...]]] = {}
@@ -95,19 +105,34 @@ class Stepper:
             tape.launches = []
             self.backward(tape, *args, **kwargs)  # seeds only
             self.book.seed = _total(t - before.get(n, Term()) for n, t in self._all_terms().items())
+            missed = self.recorder.recording.missed
             for operation in reversed(self.recorder.recording.operations):
                 self._operation(operation, entries[operation.index], tape)
                 self._gap(operation.index, operation)
+            if missed:
+                self._earlier_operations(entries[:missed], tape)
             self.book.entering = list(self._all_terms().items())
         finally:
             tape.launches = entries
         return self.book
 
+    def _earlier_operations(self, entries: list[Any], tape: Any) -> None:
+        """The tape still holds operations from before: their adjoints run again, on what is there now."""
+        before = _total(self._all_terms().values())
+        tape.launches = entries
+        self.backward(tape)
+        jump = Jump(
+            -1, "adjoint", _total(self._all_terms().values()) - before, "operations of an earlier recording", None
+        )
+        self.book.jumps.append(jump)
+
     def _reseeded(self, number: int, event: Event) -> bool:
-        """Whether this root's gradient was overwritten by the seed (what it held before does not count)."""
+        """Whether this root's gradient is the seed, so that what it holds is not stale."""
+        if number in self.preset:
+            return True
         loss = event.args[1] if len(event.args) > 1 else event.kwargs.get("loss")
         grads = event.args[2] if len(event.args) > 2 else event.kwargs.get("grads")
-        seeded = [a for a in ([loss] if loss is not None else []) + list(grads or {})]
+        seeded = [*([loss] if loss is not None else []), *(grads or {})]
         return any(self.recorder.number(root(a)) == number for a in seeded)
 
     def _operation(self, operation: Operation, entry: Any, tape: Any) -> None:
@@ -159,14 +184,29 @@ class Stepper:
             shadows.undo(index, BEFORE)
         if touched:
             term = _total(self._terms(touched).values()) - _total(after.values())
-            writes = [w for w in self.recorder.recording.writes if w.root in touched and w.before_op <= index]
-            recent = {w.root: w for w in writes if w.before_op <= index}
-            writers = [{"what": w.what, **_file_line(w.place)} for w in recent.values()]
-            place = next((w.place for w in recent.values()), operation.place)
-            kernel = recent[next(iter(recent))].what if recent else "a write that no hook saw"
-            jump = Jump(index, "unrecorded", term, kernel, place)
-            jump.writers = writers
+            writers = [w for n in sorted(touched) for w in self._writers_between(n, operation)]
+            place = next((w["place"] for w in writers if w["place"]), operation.place)
+            jump = Jump(index, "unrecorded", term, " and ".join(dict.fromkeys(w["what"] for w in writers)), place)
+            jump.writers = [{"what": w["what"], **_file_line(w["place"])} for w in writers]
             self.book.jumps.append(jump)
+
+    def _writers_between(self, number: int, operation: Operation) -> list[dict[str, Any]]:
+        """What may have changed a root between the operation before and this one, though the tape did not."""
+        base, recording = self.recorder.roots[number], self.recorder.recording
+        low, high = extent(base)
+        name = self.describe(base, "an array")["variable"]
+        found = [
+            {"what": w.what, "place": w.place}
+            for w in recording.writes
+            if w.before_op == operation.index and w.span[0] < high and low < w.span[1]
+        ]
+        if found:
+            return found
+        for other in reversed(recording.operations[: operation.index - recording.missed]):
+            if any(a.written and root(a.array) is not base and overlap(a.array, base) for a in other.accesses):
+                what = f"kernel {other.kernel}, through another array over the memory of {name}"
+                return [{"what": what, "place": other.place}]
+        return [{"what": f"a write to {name} that no hook saw (a NumPy view, another library)", "place": None}]
 
     # -- terms ---------------------------------------------------------------------------------
 
@@ -197,13 +237,12 @@ class Stepper:
         now, plus, minus = (
             view_of(s.bytes[number], base, holder, dtype, inner) for s in (self.now, self.plus, self.minus)
         )
-        a = gradient.astype(np.float64).reshape(-1)
-        m = now.astype(np.float64).reshape(-1)
-        forward = float(a @ (plus.astype(np.float64).reshape(-1) - m)) / self.step
-        backward = float(a @ (m - minus.astype(np.float64).reshape(-1))) / self.step
+        used = np.flatnonzero(gradient.reshape(-1))  # memory that nobody has filled yet meets a zero adjoint
+        a, m, p, q = (x.reshape(-1)[used].astype(np.float64) for x in (gradient, now, plus, minus))
+        forward = float(a @ (p - m)) / self.step
+        backward = float(a @ (m - q)) / self.step
         grid = float(np.finfo(dtype).eps)
-        moved = (plus != minus).reshape(-1)
-        rounding = 0.3 * grid / self.step * float(np.linalg.norm(a[moved] * m[moved]))
+        rounding = 0.3 * grid / self.step * float(np.linalg.norm((a * m)[p != q]))
         return Term(forward, backward, rounding)
 
     # -- reads that were overwritten ------------------------------------------------------------
@@ -240,25 +279,22 @@ class Stepper:
 
     def _writer(self, operation: Operation, access: Access) -> dict[str, Any] | None:
         """The first that changed the root after the operation read it."""
-        number = self.recorder.number(root(access.array))
         if access.written:
             return {"what": f"kernel {operation.kernel}, the same launch", **_file_line(operation.place)}
-        later = [
-            o
-            for o in self.recorder.recording.operations
-            if o.index > operation.index
-            and any(a.written and self.recorder.number(root(a.array)) == number for a in o.accesses)
-        ]
-        outside = [w for w in self.recorder.recording.writes if w.root == number and w.before_op > operation.index]
-        first_op = min(later, key=lambda o: o.index) if later else None
-        first_write = min(outside, key=lambda w: w.event) if outside else None
-        if first_write is not None and (first_op is None or first_write.before_op <= first_op.index):
-            return {"what": first_write.what, **_file_line(first_write.place)}
-        if first_op is not None:
-            return {
-                "what": f"kernel {first_op.kernel}" if first_op.definition else first_op.kernel,
-                **_file_line(first_op.place),
-            }
+        recording = self.recorder.recording
+        low, high = extent(access.array)
+
+        def writes(other: Operation) -> bool:
+            return any(a.written and overlap(a.array, access.array) for a in other.accesses)
+
+        behind = recording.operations[operation.index + 1 - recording.missed :]
+        later = next((o for o in behind if writes(o)), None)
+        beside = (w for w in recording.writes if w.before_op > operation.index)
+        outside = next((w for w in beside if w.span[0] < high and low < w.span[1]), None)
+        if outside is not None and (later is None or outside.before_op <= later.index):
+            return {"what": outside.what, **_file_line(outside.place)}
+        if later is not None:
+            return {"what": f"kernel {later.kernel}" if later.definition else later.kernel, **_file_line(later.place)}
         return {"what": "a write that no hook saw (a NumPy view, another library)", "file": None, "line": None}
 
     def _harm(self, operation: Operation, entry: Any, tape: Any) -> bool:

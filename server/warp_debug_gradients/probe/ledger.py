@@ -91,6 +91,8 @@ def group_jumps(
         place = first.place or {}
         lost = _distinct(item for j in members for item in j.lost)
         significant = _is_significant(total.value, total.noise, scale)
+        if first.kind == "unrecorded" and not (total.plus or total.minus):
+            continue  # a reset or an assignment that costs the gradient nothing
         row = {
             "kind": "lost" if lost and significant and first.kind == "adjoint" else first.kind,
             "file": place.get("file"),

@@ -23,7 +23,7 @@ from .bookkeeping import Book, Stepper
 from .check import DIRECTIONS, relative
 from .check import _directions as random_directions
 from .hooks import Event
-from .ledger import Jump, Term, book, group_jumps, is_flat, labelled_term
+from .ledger import Term, book, group_jumps, is_flat, labelled_term
 from .recording import Recorder
 from .registry import root
 from .shadows import Arena, ArenaFull, Shadows
@@ -198,7 +198,7 @@ class LedgerRun:
                 plus, minus = (Shadows.from_state(self.arenas[n], self.runs[n]["state"]) for n in ("plus", "minus"))
                 original = getattr(self.session.wp.Tape.backward, "__wrapped__", self.session.wp.Tape.backward)
                 with quiet():
-                    stepper = Stepper(recorder, plus, minus, self.step, restore, original)
+                    stepper = Stepper(recorder, plus, minus, self.step, restore, original, self._preset(event))
                     found = stepper.run(event)
                     reply: dict[str, Any] = {"ok": True, **self._summary(recorder, stepper, found)}
             except BaseException as error:
@@ -213,13 +213,14 @@ class LedgerRun:
     def _summary(self, recorder: Recorder, stepper: Stepper, found: Book) -> dict[str, Any]:
         """The book without arrays, so that it passes through a pipe."""
         own = self._parameter_root(recorder)
-        # the perturbed run's own effective step along v is in the tangents already; <g, v> from the ledger itself
-        entering = [(n, t, stepper.describe(recorder.roots[n], "")) for n, t in found.entering]
+        labels = _labels(recorder)
+        entering = [(n, t, stepper.describe(recorder.roots[n], labels.get(n, ""))) for n, t in found.entering]
         return {
             "jumps": found.jumps,
             "seed": found.seed,
             "stale": [
-                (t, {**stepper.describe(recorder.roots[n], ""), "is_parameter": n == own}) for n, t in found.stale
+                (t, {**stepper.describe(recorder.roots[n], labels.get(n, "")), "is_parameter": n == own})
+                for n, t in found.stale
             ],
             "entering": [(t, d) for n, t, d in entering if n != own],
             "autodiff": next((t for n, t, _ in entering if n == own), Term()),
@@ -244,6 +245,19 @@ class LedgerRun:
             ],
         }
 
+    def _preset(self, event: Event) -> set[int]:
+        """The numbers of the roots that seed a backward pass without a loss and without grads."""
+        given = event.args[1:] or [v for v in event.kwargs.values() if v is not None]
+        if any(v is not None for v in given):
+            return set()
+        found = set()
+        for serial in self.plan["outputs"].get(str(self.target), ()):
+            reference = self.registry.wanted.get(serial)
+            array = reference() if reference is not None else None
+            if array is not None:
+                found.add(self.registry.serial(root(array)))
+        return found
+
     def _parameter_root(self, recorder: Recorder) -> int:
         reference = self.registry.wanted.get(self.parameter["serial"])
         array = reference() if reference is not None else None
@@ -259,7 +273,7 @@ class LedgerRun:
     ) -> dict[str, Any]:
         plus, minus = self.runs["plus"]["objective"], self.runs["minus"]["objective"]
         measured = np.isfinite(plus) and np.isfinite(minus) and np.isfinite(base["objective"])
-        if measured:
+        if measured and str(self.target) not in self.plan["outputs"]:  # a loss, and nothing seeded beside it
             noise = 1.2e-7 * abs(base["objective"]) / self.step
             derivative = Term((plus - base["objective"]) / self.step, (base["objective"] - minus) / self.step, noise)
         else:
@@ -268,7 +282,9 @@ class LedgerRun:
         fixed = {(j.op, j.kind): j.term.value for j in restored["jumps"]} if restored is not None else None
         rows = group_jumps(as_is["jumps"], scale, fixed)
         seed = labelled_term(as_is["seed"] - derivative, scale)
-        stale = [labelled_term(t, scale, **d) for t, d in as_is["stale"]]
+        own = sum((t for t, d in as_is["stale"] if d["is_parameter"]), Term())
+        accumulates = self.target != self.plan["backward_calls"][0]  # earlier calls of this iteration filled the buffer
+        stale = [labelled_term(t, scale, **d) for t, d in as_is["stale"] if not (accumulates and d["is_parameter"])]
         truncated = [labelled_term(t, scale, **d) for t, d in as_is["entering"] if t.plus or t.minus]
         for part in (stale, truncated):
             part.sort(key=lambda row: -abs(row["value"]))
@@ -278,7 +294,7 @@ class LedgerRun:
             + sum(j.term.value for j in as_is["jumps"])
             - sum(r["value"] for r in truncated)
         )
-        ad = as_is["autodiff"].value
+        ad = (as_is["autodiff"] - own).value if accumulates else as_is["autodiff"].value
         total = sum((j.term for j in as_is["jumps"]), Term())
         broken = as_is["nonfinite"] is not None
         return {
@@ -302,7 +318,7 @@ class LedgerRun:
             "nonfinite": as_is["nonfinite"],
             "overwrites": _merged(as_is["clobbered"]),
             "what_if": self._what_if(derivative.value, as_is, restored, alone),
-            "observations": _observations(recorder, as_is["jumps"]),
+            "observations": _observations(recorder, self.target in self.plan["seeds_consumed"]),
         }
 
     @staticmethod
@@ -328,6 +344,15 @@ class LedgerRun:
                 for c, t in alone
             ],
         }
+
+
+def _labels(recorder: Recorder) -> dict[int, str]:
+    """A name for each root that nobody assigned to a variable: the kernel argument that first met it."""
+    found: dict[int, str] = {}
+    for operation in recorder.recording.operations:
+        for access in operation.accesses:
+            found.setdefault(recorder.number(root(access.array)), f"argument {access.label} of {operation.kernel}")
+    return found
 
 
 class _Nothing:
@@ -365,10 +390,20 @@ def _merged(clobbered: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(groups.values(), key=lambda row: (not row["harmful"], row["op"]))
 
 
-def _observations(recorder: Recorder, jumps: list[Jump]) -> list[dict[str, Any]]:
+def _observations(recorder: Recorder, seed_spent: bool) -> list[dict[str, Any]]:
     """What else the trace shows: facts, not faults."""
     found: list[dict[str, Any]] = []
     operations = recorder.recording.operations
+    if seed_spent:
+        found.append(
+            {
+                "kind": "seed_spent",
+                "message": "the seed array was emptied by an earlier backward pass and is handed over again: it seeds nothing",
+                "file": None,
+                "line": None,
+                "variable": None,
+            }
+        )
     if recorder.recording.missed:
         found.append(
             {

@@ -12,10 +12,10 @@ from typing import Any, Callable
 import numpy as np
 
 from . import names
-from .arrays import arrays_in, first_scalar, is_array, overwrite, scalars
+from .arrays import arrays_in, extent, first_scalar, is_array, overwrite, scalars
 from .hooks import Event
 from .registry import Registry, root
-from .shadows import BEFORE, WRITTEN, Shadows
+from .shadows import BEFORE, WRITTEN
 from .tapes import recorded_arrays
 from .trace import Watch
 
@@ -50,12 +50,16 @@ class Operation:
 
 @dataclass
 class Write:
-    """A change of memory that the tape does not know: what did it, where, to which bytes."""
+    """A change of memory that the tape does not know: what did it, where, to which bytes.
+
+    before_op: the next operation of the tape. span: the first and one-past-last byte it may have changed;
+    the array may be another one over the same memory.
+    """
 
     event: int
     what: str
     place: dict[str, Any] | None
-    root: int
+    span: tuple[int, int]
     before_op: int
 
 
@@ -78,7 +82,7 @@ class Recorder:
         target: int,
         first_call: int,
         watch: Watch,
-        shadows: Shadows,
+        shadows: Any,
         argument_access: Callable,
         at_target: Callable[[Recorder, Event], None],
         answer: Callable[[str], None],
@@ -131,7 +135,8 @@ class Recorder:
         if tape is self.recording.tape and tape is not None:
             self._before_count = len(tape.launches)
             for access in self._touched:
-                self._sync(access.array, self._before_count, BEFORE)
+                if event.kind == "launch" or self.number(root(access.array)) in self.roots:
+                    self._sync(access.array, self._before_count, BEFORE)  # else new memory, not yet given a content
 
     def after(self, event: Event) -> None:
         if event.kind == "backward":
@@ -241,7 +246,7 @@ class Recorder:
                     else {"zero_": "zero_()", "fill_": "fill_()", "assign": "assign()", "copy": "wp.copy"}[event.kind]
                 )
                 count = len(self.recording.tape.launches)
-                self.recording.writes.append(Write(event.index, what, place, self.number(root(access.array)), count))
+                self.recording.writes.append(Write(event.index, what, place, extent(access.array), count))
 
     def program_ended(self, message: str | None) -> None:
         """The user's program ended before its backward call was reached."""
