@@ -206,7 +206,23 @@ class Stepper:
             if any(a.written and root(a.array) is not base and overlap(a.array, base) for a in other.accesses):
                 what = f"kernel {other.kernel}, through another array over the memory of {name}"
                 return [{"what": what, "place": other.place}]
+        view = self._view_before(low, high, operation.index)
+        if view is not None:
+            return [{"what": f"a write to {name} through a NumPy view", "place": view.place}]
         return [{"what": f"a write to {name} that no hook saw (a NumPy view, another library)", "place": None}]
+
+    def _view_before(self, low: int, high: int, op: int) -> Any | None:
+        """The last NumPy view of these bytes that was taken before operation `op`."""
+        views = [v for v in self.recorder.recording.views if v.before_op <= op and v.span[0] < high and low < v.span[1]]
+        return views[-1] if views else None
+
+    def _unseen_writer(self, low: int, high: int, read_at: int) -> dict[str, Any]:
+        """A change that no hook saw: most likely through the first NumPy view taken after the read, else an earlier one."""
+        views = [v for v in self.recorder.recording.views if v.span[0] < high and low < v.span[1]]
+        after = next((v for v in views if v.before_op > read_at), views[-1] if views else None)
+        if after is None:
+            return {"what": "a write that no hook saw (a NumPy view, another library)", "file": None, "line": None}
+        return {"what": "a write through a NumPy view taken", **_file_line(after.place)}
 
     # -- terms ---------------------------------------------------------------------------------
 
@@ -295,7 +311,7 @@ class Stepper:
             return {"what": outside.what, **_file_line(outside.place)}
         if later is not None:
             return {"what": f"kernel {later.kernel}" if later.definition else later.kernel, **_file_line(later.place)}
-        return {"what": "a write that no hook saw (a NumPy view, another library)", "file": None, "line": None}
+        return self._unseen_writer(low, high, operation.index)
 
     def _harm(self, operation: Operation, entry: Any, tape: Any) -> bool:
         """Whether the adjoint comes out differently with the operation's inputs as they were."""

@@ -70,6 +70,7 @@ class Recording:
     tape: Any = None
     operations: list[Operation] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
+    views: list[Write] = field(default_factory=list)  # NumPy views taken: a write through one is seen by no hook
     missed: int = 0  # operations on the tape from before the recording began
 
 
@@ -150,6 +151,10 @@ class Recorder:
             self._add(event, tape.launches[self._before_count :])
         elif self._touched and self.detailed:
             self._note_write(event)
+        elif self.detailed and event.kind == "numpy" and is_array(event.subject):
+            place = names.place(self.origins.frame(3))
+            taken = Write(event.index, "a NumPy view", place, extent(event.subject), len(tape.launches))
+            self.recording.views.append(taken)
         self._touched = []
 
     # -- parts ---------------------------------------------------------------------------------
