@@ -17,7 +17,7 @@ arguments = parser.parse_args()
 def advance(u: wp.array(dtype=float), rate: wp.array(dtype=float), out: wp.array(dtype=float)):
     i = wp.tid()
     n = u.shape[0]
-    out[i] = u[i] + 0.01 * rate[0] * (u[(i + 1) % n] - u[i]) - 0.001 * u[i] * u[i]
+    out[i] = u[i] + 0.01 * rate[0] * (u[(i + 1) % n] - u[i]) - 0.001 * u[i] * u[i] * u[i]  # stable: any --steps
 
 
 @wp.kernel

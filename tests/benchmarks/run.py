@@ -1,0 +1,162 @@
+"""What watching and measuring cost, as ratios to the bare script, all measured in this run: `make benchmark`.
+
+Nothing is asserted: clocks of shared machines are no judges. Everything runs on one core, one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+SERVER = HERE.parents[1] / "server"
+BOOTSTRAP = SERVER / "warp_debug_gradients" / "probe" / "bootstrap.py"
+LAUNCHES = 10_000
+FORWARDS_S = (0.1, 0.3, 1.0)
+BY_HAND_RUNS = 3  # of the script, for the cost of one evaluation by hand
+COMMAND = [sys.executable, "-m", "warp_debug_gradients"]
+
+
+def main() -> None:
+    """Measures, and prints the table."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="warp-debug-gradients-benchmark-") as scratch:
+        folder = Path(scratch)
+        shutil.copy(HERE / "rollout.py", folder / "rollout.py")
+        os.environ.setdefault("WARP_CACHE_PATH", str(folder / "kernels"))
+        os.environ["PYTHONPATH"] = str(SERVER)
+        bare(folder, 10)  # compiles the kernels
+        print("| what | bare | measured | ratio | target |\n|---|---|---|---|---|", flush=True)
+        per_launch = tracing(folder)
+        for seconds in FORWARDS_S:
+            evaluations(folder, round(seconds / per_launch), whole_check=seconds == FORWARDS_S[1])
+        start_up(folder)
+    print(f"\nAll of it took {time.perf_counter() - began:.0f} s on one core of {os.cpu_count()}.")
+
+
+def tracing(folder: Path) -> float:
+    """A watched run against the bare one; returns the seconds of one launch of the bare forward pass."""
+    job = trace_job(folder)
+    bares, traced = [], []
+    for _ in range(3):
+        bares.append(bare(folder, LAUNCHES))
+        traced.append(timed([sys.executable, str(BOOTSTRAP), str(job)], folder))
+    row(
+        f"traced run of {LAUNCHES:,} launches, whole process",
+        min(r["wall"] for r in bares),
+        min(r["wall"] for r in traced),
+        "≤ 1.5x",
+    )
+    for name in ("forward", "backward"):
+        output = [min(r[name] for r in runs) for runs in (bares, traced)]
+        row(f"… its {name} pass alone", *output)
+    return min(r["forward"] for r in bares) / LAUNCHES
+
+
+def evaluations(folder: Path, steps: int, whole_check: bool) -> None:
+    """An evaluation by the fork engine against the bare forward pass, and the whole check against reruns by hand."""
+    runs = [bare(folder, steps)]
+    started = time.perf_counter()
+    result = gradcheck(folder, steps)
+    check_s = time.perf_counter() - started
+    runs += [bare(folder, steps) for _ in range(BY_HAND_RUNS - 1)]
+    forward = statistics.median(r["forward"] for r in runs)
+    one = result["checks"][0]
+    measured = one["seconds_per_evaluation"]
+    name = f"one evaluation (fork), forward of {forward:.2f} s"
+    row(name, forward, measured, f"≤ 1.25x and ≤ +25 ms (here {1e3 * (measured - forward):+.0f} ms)")
+    if whole_check:
+        by_hand = one["evaluations"] * statistics.median(r["wall"] for r in runs)
+        row(f"whole check, against {one['evaluations']} runs of the script by hand*", by_hand, check_s)
+
+
+def start_up(folder: Path) -> None:
+    """The command and the server, against an empty interpreter."""
+    empty = min(timed([sys.executable, "-c", "pass"], folder)["wall"] for _ in range(3))
+    row("start of the command (--help)", empty, min(timed([*COMMAND, "--help"], folder)["wall"] for _ in range(3)))
+    row("start of the server (initialize answered)", empty, min(initialize(folder) for _ in range(3)))
+    print(f"\n* {BY_HAND_RUNS} runs were timed; their median times the number of evaluations.")
+
+
+def row(what: str, base: float, measured: float, target: str = "") -> None:
+    """One line of the table, seconds."""
+    print(f"| {what} | {base:.3f} s | {measured:.3f} s | {measured / base:.2f}x | {target} |", flush=True)
+
+
+def bare(folder: Path, steps: int) -> dict[str, float]:
+    """The script as its user runs it."""
+    return timed([sys.executable, "rollout.py", "--steps", str(steps)], folder)
+
+
+def timed(command: list[str], folder: Path) -> dict[str, float]:
+    """Wall time of a process, and the times that the script printed."""
+    started = time.perf_counter()
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    wall = time.perf_counter() - started
+    printed = re.search(r"forward_s=(\S+) backward_s=(\S+)", done.stdout)
+    times = {"forward": float(printed[1]), "backward": float(printed[2])} if printed else {}
+    return {"wall": wall, **times}
+
+
+def trace_job(folder: Path) -> Path:
+    """The job of a watched run, as the command writes it; from here the probe is started as the command starts it."""
+    result = command(folder, "run-repro", LAUNCHES)
+    path = folder / result["evidence"] / "trace.job.json"
+    job = {**json.loads(path.read_text()), "parent_pid": os.getpid(), "budget_s": 600.0}
+    path.write_text(json.dumps(job))
+    return path
+
+
+def gradcheck(folder: Path, steps: int) -> dict[str, Any]:
+    """The whole check of one iteration."""
+    result = command(folder, "gradcheck-full-horizon", steps, "--iteration", "0")
+    assert result["verdict"] == "agree", result["message"]
+    return json.loads((folder / result["evidence"] / "evaluate.json").read_text())
+
+
+def command(folder: Path, name: str, steps: int, *options: str) -> dict[str, Any]:
+    """Our own command, with its result."""
+    words = [*COMMAND, name, "rollout.py", "--workspace", str(folder), "--python", sys.executable]
+    words += ["--timeout", "600", "--json", *options, "--", "--steps", str(steps)]
+    done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    return json.loads(done.stdout)
+
+
+def initialize(folder: Path) -> float:
+    """Seconds until the server has answered the handshake."""
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "benchmark", "version": "1"},
+        },
+    }
+    started = time.perf_counter()
+    with subprocess.Popen(
+        [*COMMAND, "serve"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        assert b'"result"' in process.stdout.readline()
+        seconds = time.perf_counter() - started
+        process.terminate()
+    return seconds
+
+
+if __name__ == "__main__":
+    main()
