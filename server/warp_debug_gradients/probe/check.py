@@ -217,6 +217,14 @@ def _check_parameter(
         v = np.zeros(x0.size)
         v[worst["index"]] = typical_size(x0)
         overall = yield from _confirm(worst["judgement"], evaluator, v, worst["estimate"], base, result)
+    if overall.verdict == "disagree" and parameter.get("spans_updates"):
+        overall = replace(
+            overall,
+            verdict="inconclusive",
+            reason="spans_updates",
+            message=f"{overall.message}. But other parameters were updated between the backward calls whose gradients "
+            "are summed here: the sum is the gradient of no single objective",
+        )
     for row in elements:
         row.pop("judgement")
         row.pop("estimate")

@@ -14,6 +14,7 @@ segments that were read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -30,6 +31,7 @@ class Entry:
     same: for a read, whether the buffer still held what the last backward left (None: no backward yet).
     held: for a read, whether the array that the host got is a live view that somebody still holds; for a
     zeroing, whether it happened under such a view. unchanged: for a write, that the values stayed the same.
+    borrowed: a write of another parameter, which begins a new iteration of this one too.
     """
 
     kind: Kind
@@ -40,6 +42,7 @@ class Entry:
     same: bool | None = None
     held: bool = False
     unchanged: bool = False
+    borrowed: bool = False
     place: dict[str, Any] | None = None
     how: str = ""
 
@@ -74,18 +77,57 @@ class _Segment:
     edited: bool = False
 
 
-def split_iterations(history: list[Entry]) -> list[list[Entry]]:
-    """Cut a history at the writes; stretches without a backward join the next one."""
+def split_iterations(history: list[Entry], updates: Sequence[int] = ()) -> list[list[Entry]]:
+    """Cut a history at the writes; stretches without a backward join the next one.
+
+    updates: sorted events at which *other* parameters were updated. A backward pass before such an update and one
+    after it belong to different iterations of the program, also of a parameter that the update left alone (it is
+    trained every other time, or its gradient is only printed), if the buffer was zeroed in between.
+    """
     iterations: list[list[Entry]] = []
     current: list[Entry] = []
     for entry in history:
-        if entry.kind == "write" and any(e.kind == "backward" for e in current):
+        ended = any(e.kind == "backward" for e in current)
+        if ended and entry.kind == "backward" and _is_clean(current):
+            update = _last_update(current, entry, updates)
+            if update is not None:
+                iterations.append([e for e in current if e.event <= update])
+                current = [Entry("write", update, borrowed=True), *(e for e in current if e.event > update)]
+        elif ended and entry.kind == "write":
             iterations.append(current)
             current = []
         current.append(entry)
     if any(e.kind == "backward" for e in current):
         iterations.append(current)
     return iterations
+
+
+def _is_clean(entries: list[Entry]) -> bool:
+    """Whether the buffer was zeroed after the last backward: the next one starts from nothing."""
+    return next((e.kind == "zero" for e in reversed(entries) if e.kind in ("backward", "zero")), False)
+
+
+def _last_update(current: list[Entry], following: Entry, updates: Sequence[int]) -> int | None:
+    """The last of `updates` between the last backward of `current` and the one that follows."""
+    last = max(e.event for e in current if e.kind == "backward")
+    between = [u for u in updates if last < u < following.event]
+    return between[-1] if between else None
+
+
+def spans_updates(iteration: list[Entry], updates: Sequence[int]) -> bool:
+    """Whether other parameters were updated between backward passes whose gradients are summed here."""
+    events = [e.event for e in iteration if e.kind == "backward"]
+    return any(events[0] < u < events[-1] for u in updates)
+
+
+def update_events(history: list[Entry]) -> list[int]:
+    """The events at which a parameter got new values after a backward pass."""
+    found, seen = [], False
+    for entry in history:
+        seen = seen or entry.kind == "backward"
+        if seen and entry.kind == "write" and not entry.unchanged:
+            found.append(entry.event)
+    return found
 
 
 def zeroed_under_view(history: list[Entry]) -> bool:

@@ -21,6 +21,7 @@ import pickle
 import random
 import selectors
 import signal
+import threading
 import time
 from dataclasses import asdict
 from typing import Any, Callable
@@ -37,6 +38,8 @@ from .trace import Watch
 Request = dict[str, Any]
 Reply = dict[str, Any]
 
+THREADS_REST = 0.1  # seconds for other threads to finish what they hold a lock for: a fork would keep it locked
+OTHER_PROCESSES = "the program works with other processes (a pool, a server), which a forked evaluation would confuse: use engine=rerun"
 OUTPUT_LIMIT = 8_000_000  # scalars of a seeded output that one reply may carry
 
 
@@ -323,9 +326,15 @@ class ForkEngine:
             1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
         )
         self.seconds: list[float] = []
+        self.others = quarantine.other_processes()  # a forked child would take their answers from the program
+        self.threads = threading.active_count() - 1
+        if self.threads:
+            time.sleep(THREADS_REST)
 
     def evaluate(self, requests: list[Request]) -> list[Reply]:
         """Replies in the order of the requests. A child that dies or hangs gives a reply that is not ok."""
+        if self.others:
+            return [_failure(OTHER_PROCESSES) for _ in requests]
         replies: list[Reply | None] = [None] * len(requests)
         waiting = list(range(len(requests)))[::-1]
         running: dict[int, tuple[int, int, float, bytearray]] = {}  # descriptor -> index, pid, started, data
@@ -391,15 +400,17 @@ class ForkEngine:
         )
         raise InChild(measurement)
 
-    @staticmethod
-    def _decode(data: bytes, status: int, late: bool) -> Reply:
+    def _decode(self, data: bytes, status: int, late: bool) -> Reply:
         if data:
             try:
                 return pickle.loads(data)
             except Exception:
                 return _failure("the evaluation's reply was cut off")
         if late:
-            return _failure("the evaluation took far longer than the unperturbed program; it was stopped")
+            waits = (
+                "; it has other threads, which a forked process lacks, and may wait for them" if self.threads else ""
+            )
+            return _failure(f"the evaluation took far longer than the unperturbed program and was stopped{waits}")
         if os.WIFSIGNALED(status):
             return _failure(f"the program was killed by signal {os.WTERMSIG(status)} in a perturbed run")
         return _failure(f"the program left with exit code {os.WEXITSTATUS(status)} in a perturbed run")

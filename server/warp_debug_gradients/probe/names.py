@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 import sys
 import types
 from collections import deque
@@ -88,13 +89,17 @@ def assigned_name(file: str, line: int) -> str | None:
 _trees: dict[str, ast.Module | None] = {}
 
 
-def _find_target(file: str, line: int) -> str | None:
+def _tree(file: str) -> ast.Module | None:
     if file not in _trees:
         try:
             _trees[file] = ast.parse("".join(linecache.getlines(file)))
         except (SyntaxError, ValueError):
             _trees[file] = None
-    tree = _trees[file]
+    return _trees[file]
+
+
+def _find_target(file: str, line: int) -> str | None:
+    tree = _tree(file)
     best: ast.stmt | None = None
     statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree else []
     for node in statements:
@@ -123,14 +128,17 @@ def find(arrays: dict[int, Any], frames: Iterable[types.FrameType]) -> dict[int,
     """Names for `arrays` (keyed by id) as the given frames can say them, shortest first.
 
     Looks through locals, then each frame's module globals, into attributes, lists, tuples,
-    dictionaries and wp.struct fields. Returns {id: ['kappa', 'self.kappa', ...]}.
+    dictionaries and wp.struct fields. Returns {id: ['kappa', 'self.kappa', ...]}; a loop variable that happens
+    to hold the array comes last (`weights[2]` says more than the `w` of `for w in weights`).
     """
     found: dict[int, list[str]] = {}
+    passing: set[str] = set()
     seen: set[int] = set()
     visits = 0
     queue: deque[tuple[str, Any, int]] = deque()
     modules: set[int] = set()
     for frame in frames:
+        passing |= _loop_variables(frame.f_code)
         if frame.f_code.co_name != "<module>":
             queue.extend((name, value, 0) for name, value in frame.f_locals.items() if not name.startswith("__"))
         if id(frame.f_globals) not in modules:
@@ -149,7 +157,31 @@ def find(arrays: dict[int, Any], frames: Iterable[types.FrameType]) -> dict[int,
             continue
         seen.add(id(value))
         queue.extend((path + step, child, depth + 1) for step, child in _children(value))
-    return found
+    return {key: sorted(listed, key=lambda path: _HEAD.split(path)[0] in passing) for key, listed in found.items()}
+
+
+_HEAD = re.compile(r"[.\[]")
+_loops: dict[types.CodeType, frozenset[str]] = {}
+
+
+def _is_source_of(node: ast.AST, code: types.CodeType) -> bool:
+    if isinstance(node, ast.Module):
+        return code.co_name == "<module>"
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    return node.name == code.co_name and code.co_firstlineno == first
+
+
+def _loop_variables(code: types.CodeType) -> frozenset[str]:
+    """The names that `for` statements assign in the source of `code`."""
+    if code not in _loops:
+        tree = _tree(code.co_filename)
+        bodies = [node for node in ast.walk(tree) if _is_source_of(node, code)] if tree is not None else []
+        loops = [node for body in bodies for node in ast.walk(body) if isinstance(node, (ast.For, ast.AsyncFor))]
+        targets = [name for loop in loops for name in ast.walk(loop.target) if isinstance(name, ast.Name)]
+        _loops[code] = frozenset(name.id for name in targets)
+    return _loops[code]
 
 
 def _children(value: Any) -> Iterable[tuple[str, Any]]:

@@ -15,6 +15,7 @@ import sys
 from typing import Any, Callable
 
 _PR_SET_PDEATHSIG = 1
+_MAP_FIXED = 0x10
 _WRITE_MODES = frozenset("wax+")
 _CHANGING_CALLS = (
     "remove",
@@ -47,6 +48,40 @@ def enter(keep: set[int], forbid_growth: bool = True) -> None:
     redirect_writes()
     if forbid_growth:
         _forbid_growth()
+
+
+def _unshare_memory() -> None:
+    """Writable shared mappings (np.memmap of the user's file, shared memory) become copies of this process's own."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+    import mmap
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as stream:
+        mapped = [line.split()[:2] for line in stream]
+    for span in [where for where, access in mapped if access.startswith("rw") and access.endswith("s")]:
+        first, end = (int(part, 16) for part in span.split("-"))
+        content = ctypes.string_at(first, end - first)
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
+        if libc.mmap(first, end - first, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) == first:
+            ctypes.memmove(first, content, len(content))
+
+
+def other_processes() -> int:
+    """How many living child processes this process has (workers of a pool, a simulator behind a pipe)."""
+    mine, found = os.getpid(), 0
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as stream:
+                    state, parent = stream.read().rpartition(")")[2].split()[:2]
+            except (OSError, ValueError):
+                continue
+            found += int(parent) == mine and state != "Z"
+    return found
 
 
 def _die_with_parent() -> None:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
-from .consumption import consumed, split_iterations, zeroed_under_view
+from .consumption import Consumed, Entry, consumed, spans_updates, split_iterations, update_events, zeroed_under_view
+from .evaluate import OTHER_PROCESSES
 from .trace import Backward, Leaf, Watch
 
 LISTED_ITERATIONS = 400  # the first and the last ones of a long training are listed
 LISTED_LEAVES = 30
 
 
+def candidates(watch: Watch) -> list[Leaf]:
+    """The leaves that can be parameters: a loss that is added to counts as read, and is none."""
+    losses = {b.loss_serial for b in watch.backwards}
+    return [leaf for leaf in watch.leaves.values() if leaf.serial not in losses]
+
+
 def choose(watch: Watch) -> tuple[list[Leaf], str]:
     """The parameters and how they were found: named, read, changing, only; or none."""
-    leaves = list(watch.leaves.values())
+    leaves = candidates(watch)
     if watch.parameter_expression is not None:
         named = [leaf for leaf in leaves if any(u["serial"] in watch.named for u in leaf.uses)]
         if named:
@@ -53,34 +61,44 @@ def describe(leaf: Leaf) -> dict[str, Any]:
 
 def iterations(watch: Watch, chosen: list[Leaf], objective: str | None) -> list[dict[str, Any]]:
     """Groups of parameters that share their backward calls, in the order of those calls."""
-    groups: dict[tuple[int, ...], dict[str, Any]] = {}
+    groups: dict[tuple[int, ...], list[Member]] = {}
     for leaf in chosen:
-        for history in split_iterations(leaf.history):
+        updates = sorted({u for other in chosen if other is not leaf for u in update_events(other.history)})
+        pieces = split_iterations(leaf.history, updates)
+        for history, following in zip(pieces, [*pieces[1:], None], strict=True):
+            if following is not None and following[0].borrowed and not any(e.kind == "read" for e in history):
+                continue  # this gradient was zeroed unread while another parameter had its turn
             calls = tuple(e.call for e in history if e.kind == "backward")
-            group = groups.setdefault(calls, {"members": []})
-            group["members"].append((leaf, history))
-    found = []
-    for index, calls in enumerate(sorted(groups)):
-        found.append(_iteration(watch, index, calls, groups[calls]["members"], objective))
-    return found
+            groups.setdefault(calls, []).append(Member(leaf, history, spans_updates(history, updates)))
+    return [_iteration(watch, index, calls, groups[calls], objective) for index, calls in enumerate(sorted(groups))]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A parameter's part in one iteration. spans_updates: others were updated between its backward calls."""
+
+    leaf: Leaf
+    history: list[Entry]
+    spans_updates: bool
 
 
 def _iteration(
-    watch: Watch, index: int, calls: tuple[int, ...], members: list[tuple[Leaf, list]], objective: str | None
+    watch: Watch, index: int, calls: tuple[int, ...], members: list[Member], objective: str | None
 ) -> dict[str, Any]:
     backwards = [watch.backwards[c] for c in calls]
-    uses = [consumed(history) for _, history in members]
+    uses = [consumed(member.history) for member in members]
+    used = {c for u in uses for c in u.calls}
     reads = [u.read for u in uses if u.read is not None]
     read = reads[0] if reads else None
     previous = watch.backwards[calls[0] - 1].launches_before if calls[0] > 0 else 0
     return {
         "index": index,
-        "parameter_keys": [leaf.key for leaf, _ in members],
+        "parameter_keys": [member.leaf.key for member in members],
         "backward_calls": list(calls),
         "ops": sum(b.ops for b in backwards),
         "tapes": len(backwards),
         "launches": backwards[-1].launches_before - previous,
-        "losses": [b.loss for b in backwards],
+        "losses": [b.loss for b in backwards if b.call in used or not used],
         "gradient_norm": math.sqrt(sum(u.norm**2 for u in uses)),
         "gradient_read": {**(read.place or {}), "how": read.how, "when": uses[0].when} if read is not None else None,
         "discarded": sorted({c for u in uses for c in u.discarded}),
@@ -92,19 +110,21 @@ def _plan(
     watch: Watch,
     index: int,
     calls: tuple[int, ...],
-    members: list[tuple[Leaf, list]],
-    uses: list,
+    members: list[Member],
+    uses: list[Consumed],
     objective: str | None,
 ) -> dict[str, Any]:
     """Everything that a later run needs to find this iteration again."""
     backwards = [watch.backwards[c] for c in calls]
     parameters = []
-    for leaf, history in members:
+    for member in members:
+        leaf = member.leaf
         by_call = {u["call"]: u for u in leaf.uses}
         first = by_call[calls[0]]
-        write = next((e.event for e in history if e.kind == "write"), first["last_write"])
+        begin = next((e for e in member.history if e.kind == "write"), None)
+        write = begin.event if begin is not None else first["last_write"]
         if 0 <= first["first_use"] <= write:
-            write = first["last_write"]
+            write = first["first_use"] - 1 if begin is not None and begin.borrowed else first["last_write"]
         parameters.append(
             {
                 **describe(leaf),
@@ -112,6 +132,7 @@ def _plan(
                 "event": write + 1,
                 "check_event": first["first_use"],
                 "zeroed_under_view": zeroed_under_view(leaf.history),
+                "spans_updates": member.spans_updates,
                 "uses": {str(c): {"first_use": by_call[c]["first_use"]} for c in calls if c in by_call},
             }
         )
@@ -210,7 +231,7 @@ def summary(watch: Watch, objective: str | None) -> dict[str, Any]:
     return {
         "parameters": [describe(leaf) for leaf in chosen],
         "chosen_by": how,
-        "leaves": [describe(leaf) for leaf in watch.leaves.values() if leaf not in chosen][:LISTED_LEAVES],
+        "leaves": [describe(leaf) for leaf in candidates(watch) if leaf not in chosen][:LISTED_LEAVES],
         "objectives": objectives(watch),
         "iterations": listed,
         "iterations_seen": len(found),
@@ -221,5 +242,6 @@ def summary(watch: Watch, objective: str | None) -> dict[str, Any]:
             "arrays": watch.registry.count,
         },
         "nonfinite": nonfinite(found, watch),
+        "unforkable": OTHER_PROCESSES if watch.other_processes else None,
         "notes": notes,
     }

@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import names
+from . import names, quarantine
 from .arrays import checksum, describe_dtype, first_scalar, host, is_array, is_differentiable, overlap, quiet, scalars
 from .consumption import Entry
 from .hooks import Event
@@ -69,6 +69,16 @@ class Backward:
     loss_event: int  # where the loss is still what the tape left (it was reset before backward), or -1
     seeds_consumed: bool
     carried: bool  # seeded with the gradient that an earlier backward pass left: a link of a chain of tapes
+
+
+@dataclass
+class EarlyRead:
+    """A read of a gradient buffer before any tape was known to read its owner. view: what the host got, if it can."""
+
+    event: Event
+    gradient: Any
+    owner: weakref.ref
+    view: weakref.ref | None = None
 
 
 class SeedMemory:
@@ -127,9 +137,13 @@ class Watch:
         self.tapes = Tapes(arguments)
         self.leaves: dict[str, Leaf] = {}
         self.backwards: list[Backward] = []
-        self.early_reads: list[tuple[Event, Any, Any]] = []
+        self.early_reads: list[EarlyRead] = []
         self.launches = 0
         self.captures = 0
+        self.other_processes = 0
+        self.created_at: dict[
+            int, int
+        ] = {}  # an array's number -> event: a view may be younger than its memory's content
         self.reads_unmatched = 0
         self.parameter_expression: str | None = None
         self.parameter_error: str | None = None
@@ -143,6 +157,7 @@ class Watch:
 
     def created(self, array: Any) -> None:
         self.registry.created(array)
+        self.created_at[self.registry.serial(array)] = self._event_index
 
     def recorded_function(self, function: Callable, arrays: Any) -> None:
         tape = self.active_tape
@@ -175,7 +190,8 @@ class Watch:
         if kind == "launch":
             self._after_launch(event)
         elif kind == "create":
-            self.tapes.wrote(event.index, event.subject)
+            if event.kwargs.get("ptr") is None:  # a view writes nothing
+                self.tapes.wrote(event.index, event.subject)
         elif kind in ("zero_", "fill_", "assign", "copy"):
             self._after_write(event)
         elif kind == "numpy":
@@ -251,7 +267,7 @@ class Watch:
         if not matches and self.backwards and is_differentiable(owner) and not self._is_intermediate(owner):
             matches = [self._adopt_orphan(owner)]
         if not matches:
-            self.early_reads.append((event, array, weakref.ref(owner)))
+            self.early_reads.append(EarlyRead(event, array, weakref.ref(owner)))
             self.reads_unmatched += 1
             return
         place = names.place(self.origins.frame(3))
@@ -288,6 +304,8 @@ class Watch:
             reference = weakref.ref(view)
         except TypeError:
             return
+        if self.early_reads and self.early_reads[-1].event is event:
+            self.early_reads[-1].view = reference
         for leaf in self.leaves.values():
             if leaf.history and leaf.history[-1].event == event.index and leaf.history[-1].kind == "read":
                 self._views.append((leaf, leaf.history[-1], reference))
@@ -330,8 +348,8 @@ class Watch:
         found: dict[int, list[str]] = {}
         leaves = [a for a in state.leaves.values() if is_differentiable(a)]
         if call < NAMED_BACKWARDS:
-            wanted = {id(a): a for a in [*leaves, *([loss] if is_array(loss) else [])]}
-            found = names.find(wanted, self.origins.frames(frame))
+            self.other_processes = max(self.other_processes, quarantine.other_processes())
+            found = self._find_names([*leaves, *([loss] if is_array(loss) else [])], frame)
         if self.parameter_expression is not None and call < NAMED_BACKWARDS:
             leaves = self._named_parameter(frame, leaves)
         seeds = self._seeds(loss, grads, state)
@@ -403,6 +421,16 @@ class Watch:
             leaf.carrier = True
         return bool(carriers)
 
+    def _find_names(self, arrays: list[Any], frame: Any) -> dict[int, list[str]]:
+        """Names by id; a view that no variable holds (`weights.flatten()` in a call) is called after its base."""
+        wanted = {id(each): each for array in arrays for each in (array, root(array))}
+        found = names.find(wanted, self.origins.frames(frame))
+        for array in arrays:
+            base = root(array)
+            if id(array) not in found and base is not array and id(base) in found and array.size == base.size:
+                found[id(array)] = found[id(base)]
+        return found
+
     def _name(self, array: Any, found: list[str]) -> str:
         if found:
             return found[0]
@@ -419,6 +447,7 @@ class Watch:
         leaf = self._known_leaf(array, serial, found, call)
         if leaf is None:
             leaf = self._new_leaf(array, serial, found)
+        write = max(write, self.created_at.get(serial, -1))
         leaf.uses.append({"call": call, "serial": serial, "first_use": first_use, "last_write": write})
         return leaf.key
 
@@ -465,7 +494,7 @@ class Watch:
     def _adopt_orphan(self, owner: Any) -> Leaf:
         """An array whose gradient is read although no tape reads it: its gradient stays zero."""
         call = self.backwards[-1]
-        found = names.find({id(owner): owner}, self.origins.frames(self.origins.frame(4)))
+        found = self._find_names([owner], self.origins.frame(4))
         leaf = self.leaves[self._leaf(owner, None, found.get(id(owner), []), call.call)]
         leaf.orphan = True
         leaf.gradient = scalars(owner._grad)
@@ -525,19 +554,19 @@ class Watch:
 
     def _attach_early_reads(self, keys: list[str]) -> None:
         """Reads from before this backward that nobody could place then: stale reads of these leaves."""
-        for event, gradient, owner in self.early_reads:
+        for early in self.early_reads:
             for key in keys:
                 leaf = self.leaves[key]
                 array = leaf.array()
-                if (
-                    owner() is not None
-                    and array is not None
-                    and array._grad is not None
-                    and overlap(array._grad, gradient)
-                ):
-                    leaf.history.append(
-                        Entry("read", event.index, gradient=self.keep(scalars(array._grad)), norm=0.0, how=event.kind)
-                    )
+                alive = early.owner() is not None and array is not None and array._grad is not None
+                if not alive or not overlap(array._grad, early.gradient):
+                    continue
+                held = early.view is not None and early.view() is not None
+                before = self.keep(scalars(array._grad))
+                entry = Entry("read", early.event.index, gradient=before, norm=0.0, how=early.event.kind, held=held)
+                leaf.history.append(entry)
+                if held:
+                    self._views.append((leaf, entry, early.view))
         self.early_reads.clear()
 
     def _after_backward(self, event: Event) -> None:
