@@ -13,14 +13,20 @@ import threading
 from typing import Any, Callable, Protocol
 
 from .arrays import quiet_now
+from .graphs import Graphs
 
 
 class Event:
-    """One outermost call. `subject` is the array, tape or kernel it works on."""
+    """One outermost call. `subject` is the array, tape or kernel it works on.
 
-    __slots__ = ("index", "kind", "subject", "args", "kwargs", "result")
+    tape: the tape that records it, or None. replay: the call of a captured graph that is made again here.
+    """
 
-    def __init__(self, index: int, kind: str, subject: Any, args: tuple, kwargs: dict):
+    __slots__ = ("args", "index", "kind", "kwargs", "replay", "result", "subject", "tape")
+
+    def __init__(self, index: int, kind: str, subject: Any, args: tuple, kwargs: dict, tape: Any, replay: Any = None):
+        self.tape = tape
+        self.replay = replay
         self.index = index
         self.kind = kind
         self.subject = subject
@@ -45,8 +51,11 @@ class Listener(Protocol):
 class Hub:
     """Counts events and passes them on. Events of other threads and of the probe itself are not seen."""
 
-    def __init__(self, listener: Listener):
+    def __init__(self, listener: Listener, context: Any, place_of_caller: Callable[[], Any] = lambda: None):
         self.listener = listener
+        self.context = context
+        self.graphs = Graphs(context)
+        self.place_of_caller = place_of_caller
         self.count = 0
         self.depth = 0
         self.compile_seconds = 0.0
@@ -55,8 +64,18 @@ class Hub:
     def unseen(self) -> bool:
         return self.depth > 0 or quiet_now() or threading.get_ident() != self._thread
 
-    def run(self, kind: str, subject: Any, original: Callable, args: tuple, kwargs: dict) -> Any:
-        event = Event(self.count, kind, subject, args, kwargs)
+    def run(self, kind: str, subject: Any, original: Callable, args: tuple, kwargs: dict, replay: Any = None) -> Any:
+        """Make a call as an event; during a capture, keep it for the launches of the graph instead."""
+        if self.graphs.active is not None:
+            self.count += 1
+            self.depth += 1
+            try:
+                return self.graphs.record(kind, subject, original, args, kwargs, self.place_of_caller())
+            finally:
+                self.depth -= 1
+        runtime = self.context.runtime
+        tape = replay.tape if replay is not None else runtime.tape if runtime is not None else None
+        event = Event(self.count, kind, subject, args, kwargs, tape, replay)
         self.count += 1
         self.listener.before(event)  # may fork; a child may end here
         self.depth += 1
@@ -67,19 +86,33 @@ class Hub:
         self.listener.after(event)
         return event.result
 
+    def launch_graph(self, graph: Any, original: Callable, args: tuple, kwargs: dict) -> Any:
+        """Make the calls of a captured graph again, each as an event."""
+        capture = self.graphs.of(graph)
+        if capture is None:
+            return self.run("capture_launch", graph, original, args, kwargs)
+        for call in capture.calls:
+            with self.graphs.replaying(call) as function:
+                self.run(call.kind, call.subject, function, call.args, call.kwargs, replay=call)
+        return None
+
 
 def _argument(args: tuple, kwargs: dict, position: int, name: str) -> Any:
     return args[position] if len(args) > position else kwargs.get(name)
 
 
-def install(wp: Any, listener: Listener) -> Hub:
-    """Patch the imported `warp` module; returns the hub whose `count` numbers the events."""
-    hub = Hub(listener)
+def install(wp: Any, listener: Listener, place_of_caller: Callable[[], Any] = lambda: None) -> Hub:
+    """Patch the imported `warp` module; returns the hub whose `count` numbers the events.
+
+    place_of_caller: the user's own line behind a call (for calls that are made again later).
+    """
     context = wp._src.context
+    hub = Hub(listener, context, place_of_caller)
     _patch_launch(wp, context, hub)
     _patch_array(wp, hub)
     _patch_tape(wp, hub)
     _patch_functions(wp, hub)
+    _patch_capture(wp, hub)
     _time_compilation(context, hub)
     return hub
 
@@ -195,8 +228,6 @@ _FUNCTIONS = {
     "to_jax": ("bridge", 0, "a"),
     "to_paddle": ("bridge", 0, "a"),
     "to_dlpack": ("bridge", 0, "wp_array"),
-    "capture_begin": ("capture_begin", 0, "device"),
-    "capture_launch": ("capture_launch", 0, "graph"),
 }
 
 
@@ -213,6 +244,49 @@ def _wrapped_function(original: Callable, kind: str, position: int, argument: st
         if hub.unseen():
             return original(*args, **kwargs)
         return hub.run(kind, _argument(args, kwargs, position, argument), original, args, kwargs)
+
+    return function
+
+
+def _patch_capture(wp: Any, hub: Hub) -> None:
+    names = ("capture_begin", "capture_end", "capture_launch")
+    if not all(hasattr(wp, name) for name in names):
+        return
+    begin, end, launch = (getattr(wp, name) for name in names)
+
+    @functools.wraps(begin)
+    def capture_begin(*args: Any, **kwargs: Any) -> Any:
+        result = begin(*args, **kwargs)
+        if not hub.unseen():
+            hub.graphs.begin()
+        return result
+
+    @functools.wraps(end)
+    def capture_end(*args: Any, **kwargs: Any) -> Any:
+        graph = end(*args, **kwargs)
+        if not hub.unseen():
+            hub.graphs.end(graph)
+        return graph
+
+    @functools.wraps(launch)
+    def capture_launch(*args: Any, **kwargs: Any) -> Any:
+        if hub.unseen():
+            return launch(*args, **kwargs)
+        return hub.launch_graph(_argument(args, kwargs, 0, "graph"), launch, args, kwargs)
+
+    wp.capture_begin, wp.capture_end, wp.capture_launch = capture_begin, capture_end, capture_launch
+    for name in ("capture_if", "capture_while"):  # what a condition decides cannot be made again from here
+        original = getattr(wp, name, None)
+        if original is not None:
+            setattr(wp, name, _unfollowed(original, name, hub))
+
+
+def _unfollowed(original: Callable, name: str, hub: Hub) -> Callable:
+    @functools.wraps(original)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if hub.graphs.active is not None and not hub.unseen():
+            hub.graphs.active.unfollowed = f"it holds wp.{name}"
+        return original(*args, **kwargs)
 
     return function
 

@@ -94,7 +94,7 @@ class Session:
 
             self.tracker = WarpTracker()
             self.tracker.install(wp, origins, registry, self.job)
-        self.hub = hooks.install(wp, self.director)
+        self.hub = hooks.install(wp, self.director, lambda: names.place(origins.frame(3)))
         self.director.prepare()
         device = self.job.get("device")
         if device and device != "cpu":

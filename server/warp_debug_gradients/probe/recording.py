@@ -113,28 +113,20 @@ class Recorder:
     def recorded_function(self, function: Callable, arrays: Any) -> None:
         pass  # seen as a new entry of the tape when its event ends
 
-    @property
-    def tape(self) -> Any:
-        return self.wp._src.context.runtime.tape
-
     def before(self, event: Event) -> None:
         if self.item is not None and self.item["event"] == event.index:
             self._perturb()
-        if (
-            event.kind == "tape_enter"
-            and event.subject is not self.recording.tape
-            or event.kind == "tape_reset"
-            and event.subject is self.recording.tape
-        ):
-            self._begin(event.subject)
+        new = event.subject is not self.recording.tape or event.replay is not None
+        if (event.kind == "tape_enter" and new) or (event.kind == "tape_reset" and not new):
+            self._begin(event.subject, event.replay is not None)
         elif event.kind == "backward":
             if self.call == self.target:
                 self.at_target(self, event)
             return
         self._touched = self._accesses(event)
-        tape = self.tape
+        tape = event.tape
         if tape is self.recording.tape and tape is not None:
-            self._before_count = len(tape.launches)
+            self._before_count = event.replay.entries.start if event.replay is not None else len(tape.launches)
             for access in self._touched:
                 if event.kind == "launch" or self.number(root(access.array)) in self.roots:
                     self._sync(access.array, self._before_count, BEFORE)  # else new memory, not yet given a content
@@ -146,9 +138,14 @@ class Recorder:
         tape = self.recording.tape
         if tape is None:
             return
-        grown = len(tape.launches) - self._before_count if self.tape is tape else 0
-        if grown > 0:
-            self._add(event, tape.launches[self._before_count :])
+        if event.tape is not tape:
+            recorded = []
+        elif event.replay is not None:
+            recorded = [tape.launches[k] for k in event.replay.entries if k < len(tape.launches)]
+        else:
+            recorded = tape.launches[self._before_count :]
+        if recorded:
+            self._add(event, recorded)
         elif self._touched and self.detailed:
             self._note_write(event)
         elif self.detailed and event.kind == "numpy" and is_array(event.subject):
@@ -171,12 +168,12 @@ class Recorder:
             return
         overwrite(array, (values.astype(np.float64) + self.item["delta"]).astype(values.dtype))
 
-    def _begin(self, tape: Any) -> None:
+    def _begin(self, tape: Any, replayed: bool = False) -> None:
         """A tape is entered for the first time: what was recorded of another one is not needed."""
         self.shadows.clear()
         self.roots.clear()
-        self.recording = Recording(tape=tape, missed=len(tape.launches), writes=[])
-        self._before_count = len(tape.launches)
+        self.recording = Recording(tape=tape, missed=0 if replayed else len(tape.launches))
+        self._before_count = self.recording.missed
 
     def number(self, base: Any) -> int:
         """The root's number (equal in all runs), or its address where it has none."""
@@ -224,7 +221,7 @@ class Recorder:
         return found
 
     def _add(self, event: Event, entries: list[Any]) -> None:
-        place = names.place(self.origins.frame(3)) if self.detailed else None
+        place = self._place(event) if self.detailed else None
         for offset, entry in enumerate(entries):
             index = self._before_count + offset
             if callable(entry):
@@ -239,18 +236,23 @@ class Recorder:
             for access in accesses:
                 self._sync(access.array, index, WRITTEN)
 
+    def _place(self, event: Event) -> dict[str, Any] | None:
+        """The user's line: of the call itself, or of the one that a captured graph makes again."""
+        return event.replay.place if event.replay is not None else names.place(self.origins.frame(4))
+
     def _note_write(self, event: Event) -> None:
         """A launch or a fill outside the tape changed memory that the tape may have read."""
         place = None
         for access in self._touched:
             if access.written:
-                place = place or names.place(self.origins.frame(4))
+                place = place or self._place(event)
                 what = (
                     f"kernel {event.subject.key}"
                     if event.kind == "launch"
                     else {"zero_": "zero_()", "fill_": "fill_()", "assign": "assign()", "copy": "wp.copy"}[event.kind]
                 )
-                count = len(self.recording.tape.launches)
+                operations = self.recording.operations
+                count = operations[-1].index + 1 if operations else self.recording.missed
                 self.recording.writes.append(Write(event.index, what, place, extent(access.array), count))
 
     def program_ended(self, message: str | None) -> None:

@@ -194,9 +194,13 @@ class Watch:
                 self.tapes.wrote(event.index, event.subject)
         elif kind in ("zero_", "fill_", "assign", "copy"):
             self._after_write(event)
+            if event.replay is not None:
+                self._record_replayed(event)
         elif kind == "numpy":
             self._hold_view(event)
         elif kind == "tape_enter":
+            if event.replay is not None:
+                self.tapes.forget(event.subject)  # each launch of a captured graph runs the whole recording
             state = self.tapes.of(event.subject)
             state.first_use.clear()  # a tape entered again without reset keeps its operations, but the program runs new ones
             if state.ops == 0:
@@ -233,12 +237,19 @@ class Watch:
     def _after_launch(self, event: Event) -> None:
         self.launches += 1
         inputs, outputs = self.launch_arguments(event)
-        tape = self.active_tape if event.kwargs.get("record_tape", True) and not event.kwargs.get("adjoint") else None
+        tape = event.tape if event.kwargs.get("record_tape", True) and not event.kwargs.get("adjoint") else None
         arrays = self.tapes.launch(event.index, event.subject, inputs, outputs, tape)
         if tape is None:
             for array, _, written in arrays:
                 if written:
                     self._note_zeroed(event, array)
+
+    def _record_replayed(self, event: Event) -> None:
+        """A call of a captured graph records nothing anew: take its operations from the tape."""
+        for index in event.replay.entries if event.tape is not None else ():
+            entry = event.tape.launches[index] if index < len(event.tape.launches) else None
+            if callable(entry):
+                self.tapes.record(event.tape, event.index, "recorded function", recorded_arrays(entry, ()))
 
     def _after_write(self, event: Event) -> None:
         self.tapes.wrote(event.index, event.subject)
@@ -365,7 +376,7 @@ class Watch:
             Backward(
                 call=call,
                 event=event.index,
-                place=names.place(frame),
+                place=event.replay.place if event.replay is not None else names.place(frame),
                 kind="loss" if is_array(loss) else "seeded",
                 loss=first_scalar(loss) if is_array(loss) else None,
                 loss_name=self._name(loss, found.get(id(loss), []))
