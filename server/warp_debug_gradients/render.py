@@ -36,6 +36,7 @@ TITLES = {
     "inconclusive": "INCONCLUSIVE: not decided",
 }
 FEW = {"concise": 5, "full": 60}
+EVIDENCE = 5  # sentences a cause in the text; all of them are in the result
 
 
 def render(result: Result, detail: Detail = "concise") -> str:
@@ -51,7 +52,10 @@ def render(result: Result, detail: Detail = "concise") -> str:
         lines += _tracker(result, FEW[detail])
     if isinstance(result, BisectStepsResult):
         lines += _bisect(result, FEW[detail])
-    rows = [f"{c.code} ({c.confidence}) {place(c)}: {'; '.join(c.evidence)}. {c.repair or ''}" for c in result.causes]
+    rows = [
+        f"{c.code} ({c.confidence}) {place(c)}: {'; '.join(c.evidence[:EVIDENCE])}. {c.repair or ''}"
+        for c in result.causes
+    ]
     lines += _section("Causes", _cut(rows, FEW[detail]))
     lines += _section("Ruled out", result.ruled_out)
     lines += _section("Not covered", result.blind_spots)

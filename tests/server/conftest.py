@@ -9,7 +9,20 @@ from warp_debug_gradients import worker
 from warp_debug_gradients.workspace import Workspace
 
 HERE = Path(__file__).parent
-KINDS = ("right", "wrong", "diverges", "crash", "exits", "hang", "stubborn", "floods", "broken", "nobackward", "cuda")
+KINDS = (
+    "right",
+    "wrong",
+    "diverges",
+    "crash",
+    "exits",
+    "hang",
+    "stubborn",
+    "floods",
+    "broken",
+    "nobackward",
+    "cuda",
+    "lost",
+)
 PROGRAM = "STEPS = 40\nfor step in range(STEPS):\n    pass\n"
 
 

@@ -112,7 +112,7 @@ def test_help_teaches(command):
     top = command("--help").stdout
     assert "run-repro train.py" in top
     assert "Exit codes" in top
-    for name in ("run-repro", "gradcheck-full-horizon"):
+    for name in ("run-repro", "gradcheck-full-horizon", "enable-tracker", "bisect-steps"):
         assert "Example: warp-debug-gradients" in command(name, "--help").stdout
 
 
@@ -141,3 +141,22 @@ def wait_for_pids(project):
             return [int(pid) for pid in found]
         time.sleep(0.05)
     raise AssertionError("the script never started")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "first"),
+    [
+        (["enable-tracker", "wrong.py"], 1, "FOUND"),
+        (["enable-tracker", "right.py"], 0, "CLEAN"),
+        (["enable-tracker", "right.py", "--iteration", "2"], 4, "INCONCLUSIVE"),
+        (["bisect-steps", "wrong.py"], 1, "FOUND"),
+        (["bisect-steps", "right.py"], 0, "CLEAN"),
+        (["bisect-steps", "broken.py"], 3, "BLOCKED"),
+        (["bisect-steps", "right.py", "--knob", "right.STEPS", "--values", "2,12"], 1, "FOUND"),
+        (["bisect-steps", "right.py", "--knob", "right.STEPS", "--values", "two"], 2, ""),
+    ],
+)
+def test_locating(command, arguments, code, first):
+    done = command(*arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert done.stdout.startswith(first)

@@ -11,7 +11,7 @@ from mcp import Client, StdioServerParameters
 
 pytestmark = pytest.mark.anyio
 ERAS = {"modern": {}, "legacy": {"mode": "legacy"}}
-TOOLS = ["run_repro", "gradcheck_full_horizon"]
+TOOLS = ["run_repro", "gradcheck_full_horizon", "enable_tracker", "bisect_steps"]
 
 
 @pytest.fixture
@@ -167,3 +167,16 @@ def _handshake(process, version="2025-11-25"):
     answer = _receive(process, 1)
     _send(process, None, "notifications/initialized", {})
     return answer
+
+
+async def test_the_ledger_comes_with_its_picture(server):
+    async with Client(server) as client:
+        result = await client.call_tool("bisect_steps", {"script": "wrong.py"})
+        assert [item.type for item in result.content] == ["text", "image"]
+        assert result.content[1].mime_type == "image/png"
+        assert len(result.content[1].data) < 200_000
+        assert result.structured_content["jumps"][0]["kernel"] == "diffuse"
+        tracked = await client.call_tool("enable_tracker", {"script": "wrong.py"})
+        assert tracked.structured_content["overwrites"][0]["harmful"] is True
+        refused = await client.call_tool("bisect_steps", {"script": "wrong.py", "methd": "knob"})
+        assert "Did you mean 'method'?" in refused.content[0].text

@@ -37,7 +37,7 @@ async def test_a_wrong_gradient(workspace):
     assert (result.gradient.autodiff, result.gradient.finite_difference) == (-0.238, -0.2998)
     assert "21% too small" in result.message
     assert [c.iteration for c in result.checks] == [0, 1]
-    assert result.next.tool == "gradcheck_full_horizon"
+    assert result.next.tool == "bisect_steps"
     assert result.horizon.start.file == "wrong.py"
     assert any("fit.goal" in spot for spot in result.blind_spots)
 

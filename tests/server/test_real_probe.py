@@ -26,7 +26,7 @@ def test_rerun_gives_the_same_verdict(tmp_path):
     first = measure(*module, "gradcheck-full-horizon", "train.py", "--iteration", "0", "--json")
     assert first["verdict"] == "disagree"
     assert first["horizon"]["full"] is True
-    assert first["next"]["tool"] == "gradcheck_full_horizon"
+    assert first["next"]["tool"] == "bisect_steps"
 
     again = measure("sh", str(tmp_path / first["evidence"] / "rerun.sh"), "--json")
     assert again["run_id"] != first["run_id"]

@@ -7,6 +7,7 @@ from typing import Any
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import explain
 from warp_debug_gradients.operations import ledger as ledgers
+from warp_debug_gradients.operations.constructs import tape_place
 from warp_debug_gradients.operations.knob import run_knob
 from warp_debug_gradients.operations.ledger_causes import ledger_causes, percent, restored_text
 from warp_debug_gradients.operations.measurement import Measurement
@@ -93,8 +94,10 @@ def build_result(
         observations=ledgers.observations(kept),
     )
     constructs = ledgers.constructs_of(measurement, trace.get("loaded_files") or [])
-    causes = ledger_causes(kept, constructs, tape=horizon.get("from"))
-    result.causes = joined(causes, explain.proven_causes(check, trace))
+    backward = backward_place(check, kept.get("backward_call"))
+    tape = tape_place(measurement.workspace, backward)
+    causes = ledger_causes(kept, constructs, tape, backward)
+    result.causes = joined(causes, explain.proven_causes(check, trace, tape))
     result.reason = reason_of(result, check)
     result.message = ledger_message(result, check)
     result.ruled_out = ruled_out(result)
@@ -103,6 +106,12 @@ def build_result(
         result.notes.append(str(kept["message"]))
     result.next = next_call(result, measurement.request)
     return result
+
+
+def backward_place(check: dict[str, Any], call: int | None) -> dict[str, Any] | None:
+    """The line of the backward call that the ledger is about."""
+    window = next((w for w in check.get("windows") or [] if w.get("backward_call") == call and w.get("file")), None)
+    return window or (check.get("horizon") or {}).get("to")
 
 
 def joined(ledger: list[Cause], check: list[Cause]) -> list[Cause]:

@@ -1,4 +1,4 @@
-"""Constructs of a kernel's source that can break its adjoint. Pure and static: source text in, constructs out.
+"""Constructs of a kernel's source that can break its adjoint; where a tape starts. Static: source text in, places out.
 
 A hint about *why* a launch that was measured to jump is wrong; never a finding by itself.
 """
@@ -9,6 +9,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from warp_debug_gradients.workspace import Workspace
 
 REPAIRS = {
     "inplace_muldiv": "Write the product to another variable or array instead of `*=` or `/=` in place.",
@@ -44,6 +46,15 @@ class Construct:
         return {"file": self.file, "line": self.line}
 
 
+def tape_place(workspace: Workspace, backward: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Where the tape starts whose `backward` is called at `backward`, from the source; that call if it is not found."""
+    if not backward or not backward.get("file") or not backward.get("line"):
+        return backward
+    path = workspace.root / backward["file"]
+    line = tape_start(path.read_text(errors="replace"), backward["line"]) if path.is_file() else None
+    return {"file": backward["file"], "line": line} if line else backward
+
+
 def find_constructs(source: str, file: str, kernel: str) -> list[Construct]:
     """What is suspicious in `kernel` and in the functions of the same file that it calls, the most telling first."""
     try:
@@ -63,7 +74,9 @@ def find_constructs(source: str, file: str, kernel: str) -> list[Construct]:
     found: list[Construct] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and _gradient_of(node) in {f.name for f in reached}:
-            found.append(Construct("custom_gradient", file, node.lineno, f"custom gradient of {_gradient_of(node)}"))
+            line = next((n.lineno for n in ast.walk(node) if isinstance(n, ast.stmt) and _sets_adjoint(n)), node.lineno)
+            text = f"custom gradient of {_gradient_of(node)}: {rows[line - 1].strip()[:80]}"
+            found.append(Construct("custom_gradient", file, line, text))
     for function in reached:
         replayed = any(isinstance(n, ast.FunctionDef) and _replay_of(n) == function.name for n in ast.walk(tree))
         for code, node, variable in _suspects(function, replayed):
@@ -76,6 +89,38 @@ def find_constructs(source: str, file: str, kernel: str) -> list[Construct]:
     for construct in unique.values():
         first.setdefault(construct.code, construct)
     return list(first.values())
+
+
+def tape_start(source: str, backward_line: int) -> int | None:
+    """The line of the `with` that records the tape on which `backward` is called at `backward_line`."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and _covers(n, backward_line)]
+    scope: ast.AST = max(around, key=lambda n: n.lineno) if around else tree
+    tapes = {
+        ast.unparse(n.func.value)
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "backward"
+        if n.lineno <= backward_line <= (n.end_lineno or n.lineno)
+    }
+    starts = [
+        n.lineno
+        for n in ast.walk(scope)
+        if isinstance(n, ast.With) and n.lineno <= backward_line and any(_is_tape(item, tapes) for item in n.items)
+    ]
+    return max(starts, default=None)
+
+
+def _is_tape(item: ast.withitem, tapes: set[str]) -> bool:
+    bound = ast.unparse(item.optional_vars) if item.optional_vars else None
+    made = isinstance(item.context_expr, ast.Call) and _called(item.context_expr) == "Tape"
+    return ast.unparse(item.context_expr) in tapes or bound in tapes or (made and not tapes)
+
+
+def _covers(node: ast.FunctionDef, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, ast.AST, str | None]]:
@@ -110,6 +155,8 @@ def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, 
             )
             if inner & SINGULAR or divides:
                 yield "where_overflow", node, None
+        if isinstance(node, ast.Call) and _called(node) in SINGULAR:
+            yield "singular_point", node, None
 
 
 def _varies(loop: ast.For) -> bool:
@@ -146,6 +193,11 @@ def _reached(start: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> l
         calls = [_called(n) for n in ast.walk(function) if isinstance(n, ast.Call)]
         queue += [functions[c] for c in calls if c in functions]
     return reached
+
+
+def _sets_adjoint(node: ast.stmt) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    return any("adjoint[" in ast.unparse(target) for target in targets)
 
 
 def _gradient_of(node: ast.FunctionDef) -> str | None:

@@ -109,10 +109,21 @@ def content_message(result: EnableTrackerResult, kept: dict[str, Any]) -> str:
     if unsure:
         return f"{len(unsure)} overwrite(s), whose harm is not decided: {in_words(unsure[0])}."
     harmless = f" {len(result.overwrites)} overwrite(s) are harmless." if result.overwrites else ""
+    wrong = next((j for j in kept.get("jumps") or [] if j.get("significant")), None)
+    still = (
+        f" The gradient is wrong for another reason: AD = {_number(kept.get('autodiff'))}, "
+        f"FD = {_number(kept.get('finite_difference'))} along one direction."
+        if wrong
+        else ""
+    )
     return (
         f"No harmful overwrite in iteration {result.iteration}: what the adjoints need had the same content when they "
-        f"read it.{harmless}"
+        f"read it.{harmless}{still}"
     )
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
 
 
 def in_words(row: Overwrite) -> str:

@@ -165,8 +165,11 @@ def other_reason(trace: dict[str, Any]) -> str:
     )
 
 
-def proven_causes(check: dict[str, Any], trace: dict[str, Any]) -> list[Cause]:
-    """Causes that follow from the check alone; finding the others takes more measurements."""
+def proven_causes(check: dict[str, Any], trace: dict[str, Any], tape: dict[str, Any] | None = None) -> list[Cause]:
+    """Causes that follow from the check alone; finding the others takes more measurements.
+
+    `tape` is the place where the first window's tape starts, if it is known.
+    """
     if check["verdict"] != "disagree":
         return []
     windows = check.get("windows") or []
@@ -177,8 +180,8 @@ def proven_causes(check: dict[str, Any], trace: dict[str, Any]) -> list[Cause]:
             Cause(
                 code="truncation",
                 confidence="likely",
-                file=windows[0].get("file"),
-                line=windows[0].get("line"),
+                file=(tape or windows[0]).get("file"),
+                line=(tape or windows[0]).get("line"),
                 evidence=[
                     f"the tape's own window agrees: {_pair(windows[0])}"
                     if single

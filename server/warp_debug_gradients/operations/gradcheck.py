@@ -7,6 +7,7 @@ from typing import Any
 
 from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed, UsageError
 from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations.constructs import tape_place
 from warp_debug_gradients.operations.iterations import choose_iterations
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.schemas import (
@@ -102,7 +103,8 @@ def build_result(
     result.signature = Signature.model_validate(headline["signature"]) if headline.get("signature") else None
     result.windows = [Window.model_validate(w) for w in headline.get("windows") or []]
     result.checks = [_summary(check) for check in checks]
-    result.causes = explain.proven_causes(headline, trace)
+    place = next((w for w in headline.get("windows") or [] if w.get("file")), None)
+    result.causes = explain.proven_causes(headline, trace, tape_place(measurement.workspace, place))
     result.ruled_out = explain.ruled_out(checks, headline, trace)
     result.blind_spots = explain.blind_spots(checks, trace, stopped)
     warp_gradcheck = evaluated.get("gradcheck") or trace.get("gradcheck")

@@ -14,7 +14,7 @@ from warp_debug_gradients.operations.measurement import Measurement, first_line,
 from warp_debug_gradients.schemas import NextCall, Observation, Overwrite, Result, Target, WhatIf, as_float
 from warp_debug_gradients.worker import ProbeOutcome
 
-TRACE_SHARE = 0.3
+TRACE_SHARE = 0.5
 QUICK = {"directions": 1, "elements": 0, "windows": 2}  # options of the check that only looks for the place
 SIGNS_OF_CUDA = (
     "The ledger forks the program, which CUDA contexts do not survive. Run it on the CPU (device='cpu'): a wrong "

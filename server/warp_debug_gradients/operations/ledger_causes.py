@@ -16,6 +16,8 @@ from warp_debug_gradients.schemas import Cause, as_float
 REPAIRED = 0.1  # restoring the reads must leave at most this part of the error,
 REPAIRED_FLOOR = 2e-3  # or a relative error that float32 differences cannot tell from none
 MOST_CONSTRUCTS = 3
+MOST_VICTIMS = 3
+ONLY_NONFINITE = ("where_overflow", "singular_point")  # constructs that explain a non-finite adjoint, not a wrong one
 RESETS = {"zero_", "fill_", "assign"}
 HOST_WRITES = {"numpy", "assign", "__setitem__"}
 
@@ -24,15 +26,22 @@ FindConstructs = Callable[[dict[str, Any]], list[Construct]]
 
 
 def ledger_causes(
-    ledger: Ledger, find_constructs: FindConstructs | None = None, tape: dict[str, Any] | None = None
+    ledger: Ledger,
+    find_constructs: FindConstructs | None = None,
+    tape: dict[str, Any] | None = None,
+    backward: dict[str, Any] | None = None,
 ) -> list[Cause]:
     """Causes, the best supported and largest first.
 
-    `find_constructs` lists suspicious constructs of a jump's kernel; `tape` is the place of the tape's start.
+    `find_constructs` lists suspicious constructs of a jump's kernel; `tape` is the place where the tape starts,
+    `backward` where its backward is called.
     """
     found: list[tuple[float, Cause]] = []
-    for rule in (_overwrites, _unrecorded, _lost, _disabled, _double_counts, _seed, _stale):
+    found += _overwrites(ledger, find_constructs)
+    for rule in (_unrecorded, _lost, _disabled, _double_counts):
         found += rule(ledger)
+    found += _seed(ledger, backward)
+    found += _stale(ledger, backward)
     found += _truncated(ledger, tape)
     found += _nonfinite(ledger, find_constructs)
     if not ledger.get("nonfinite"):
@@ -45,49 +54,62 @@ def ledger_causes(
 # -- one rule a kind of evidence ------------------------------------------------------------------------------------
 
 
-def _overwrites(ledger: Ledger) -> list[tuple[float, Cause]]:
+def _overwrites(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tuple[float, Cause]]:
     """Values that the adjoint needed were changed. Restoring them and getting FD is the proof."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in ledger.get("overwrites") or []:
         if row.get("harmful"):
             writer = row.get("writer") or {}
-            groups.setdefault((row.get("variable"), writer.get("file"), writer.get("line")), []).append(row)
+            groups.setdefault((writer.get("file"), writer.get("line"), row.get("how")), []).append(row)
+    return [_overwritten(ledger, rows, find_constructs) for rows in groups.values()]
+
+
+def _overwritten(
+    ledger: Ledger, rows: list[dict[str, Any]], find_constructs: FindConstructs | None
+) -> tuple[float, Cause]:
+    """One writing line and all that it spoils, the farthest moved first."""
+    rows = sorted(rows, key=lambda r: -_size((r.get("change") or {}).get("relative")))
+    row, names = rows[0], _names(rows)
+    reader, writer = row.get("reader") or {}, row.get("writer") or {}
     what_if = ledger.get("what_if") or {}
-    found: list[tuple[float, Cause]] = []
-    for rows in groups.values():
-        row = max(rows, key=lambda r: _size((r.get("change") or {}).get("relative")))
-        reader, writer = row.get("reader") or {}, row.get("writer") or {}
-        jump = next((j for j in _jumps(ledger, "adjoint") if _same_line(j, reader)), None)
-        alone = next((a for a in what_if.get("arrays") or [] if a.get("variable") == row.get("variable")), None)
-        evidence = [_clobbered(row, sum(r.get("ops") or 1 for r in rows))]
-        if jump:
-            evidence.append(_jumped(jump))
-        proven = repairs(what_if)
-        if what_if:
-            evidence.append(restored_text(what_if))
-        if alone and len(what_if.get("arrays") or []) > 1:
-            evidence.append(
-                f"{row.get('variable')} alone restored: relative error {percent(alone.get('relative_error'))}"
-            )
-        if row.get("how") == "in_kernel":
-            repair = "Write the result to another array than the one the kernel reads."
-        elif writer.get("what") in RESETS:
-            repair = f"Do not reset {row.get('variable')} before backward: use a fresh array for each step."
-        else:
-            repair = f"Give each step its own {row.get('variable')} (a list of arrays), or write to another array."
-        cause = Cause(
-            code="overwrite",
-            confidence="proven" if proven else "likely",
-            file=writer.get("file") or reader.get("file"),
-            line=writer.get("line") or reader.get("line"),
-            function=(jump or {}).get("function"),
-            kernel=reader.get("kernel"),
-            variables=_names([row]),
-            evidence=evidence,
-            repair=repair,
-        )
-        found.append((_size((jump or {}).get("share")), cause))
-    return found
+    evidence = [_clobbered(r) for r in rows[:MOST_VICTIMS]]
+    readers = [r.get("reader") or {} for r in rows]
+    jumps = [j for j in _jumps(ledger, "adjoint") if any(_same_line(j, r) for r in readers)]
+    evidence += [_jumped(j) for j in jumps[:1]]
+    if what_if:
+        evidence.append(restored_text(what_if))
+    listed = ", ".join(names[:3]) or "the array"
+    place = writer if writer.get("file") else reader
+    code = "overwrite"
+    repair = f"Give each step its own array for {listed} (a list of arrays), or write to another array."
+    scaled = _scaled_in_place(row, find_constructs)
+    if scaled:
+        code, place, repair = scaled.code, scaled.place, REPAIRS[scaled.code]
+        evidence.append(f"{scaled.file}:{scaled.line}: {scaled.text}")
+    elif row.get("how") == "in_kernel":
+        repair = "Write the result to another array than the one the kernel reads."
+    elif str(writer.get("what")) in RESETS:
+        repair = f"Do not reset {listed} before backward: use a fresh array for each step."
+    cause = Cause(
+        code=code,
+        confidence="proven" if repairs(what_if) else "likely",
+        file=place.get("file"),
+        line=place.get("line"),
+        function=jumps[0].get("function") if jumps else None,
+        kernel=reader.get("kernel"),
+        variables=names,
+        evidence=evidence,
+        repair=repair,
+    )
+    return max((_size(j.get("share")) for j in jumps), default=0.0), cause
+
+
+def _scaled_in_place(row: dict[str, Any], find_constructs: FindConstructs | None) -> Construct | None:
+    """The `*=` by which a kernel overwrites its own input, if it is one."""
+    if row.get("how") != "in_kernel" or not find_constructs:
+        return None
+    constructs = [c for c in find_constructs(row.get("reader") or {}) if c.code == "inplace_muldiv"]
+    return next((c for c in constructs if c.variable == row.get("argument")), None)
 
 
 def _unrecorded(ledger: Ledger) -> list[tuple[float, Cause]]:
@@ -171,7 +193,7 @@ def _double_counts(ledger: Ledger) -> list[tuple[float, Cause]]:
     return found
 
 
-def _seed(ledger: Ledger) -> list[tuple[float, Cause]]:
+def _seed(ledger: Ledger, backward: dict[str, Any] | None) -> list[tuple[float, Cause]]:
     term = ledger.get("seed") or {}
     if not term.get("significant"):
         return []
@@ -180,23 +202,26 @@ def _seed(ledger: Ledger) -> list[tuple[float, Cause]]:
     if late:
         evidence.append(str(late.get("message")))
     repair = "Seed backward with the gradient of the objective itself (a fresh array of ones for a scalar loss)."
-    return [(_size(term.get("share")), _cause("seed_mismatch", "likely", {}, [], evidence, repair, late or {}))]
+    return [
+        (_size(term.get("share")), _cause("seed_mismatch", "likely", {}, [], evidence, repair, late or backward or {}))
+    ]
 
 
-def _stale(ledger: Ledger) -> list[tuple[float, Cause]]:
-    found: list[tuple[float, Cause]] = []
-    for term in ledger.get("stale") or []:
-        if term.get("significant"):
-            name = term.get("variable") or "an array"
-            evidence = [
-                f"the gradient of {name} was not zero when backward began: {percent(term.get('share'))} of the derivative"
-            ]
-            repair = f"Zero the gradient of {name} before each backward (tape.zero() after the update)."
-            cause = _cause(
-                "stale_gradient", "likely", {}, _names([term]), evidence, repair, term.get("allocated") or {}
-            )
-            found.append((_size(term.get("share")), cause))
-    return found
+def _stale(ledger: Ledger, backward: dict[str, Any] | None) -> list[tuple[float, Cause]]:
+    terms = [t for t in ledger.get("stale") or [] if t.get("significant")]
+    if not terms:
+        return []
+    names = _names(terms)
+    share = math.fsum(as_float(t.get("share")) for t in terms if t.get("share") is not None)
+    evidence = [
+        f"the gradient of {t.get('variable') or 'an array'} was not zero when backward began: "
+        f"{percent(t.get('share'))} of the derivative"
+        for t in terms
+    ]
+    repair = f"Zero the gradient{'s' if len(names) > 1 else ''} of {', '.join(names[:4])} before each backward "
+    repair += "(tape.zero() after the update)."
+    where = backward or terms[0].get("allocated") or {}
+    return [(_size(share), _cause("stale_gradient", "likely", {}, names, evidence, repair, where))]
 
 
 def _truncated(ledger: Ledger, tape: dict[str, Any] | None) -> list[tuple[float, Cause]]:
@@ -206,7 +231,7 @@ def _truncated(ledger: Ledger, tape: dict[str, Any] | None) -> list[tuple[float,
     share = math.fsum(as_float(t.get("share")) for t in terms if t.get("share") is not None)
     names = ", ".join(_names(terms)) or "state"
     evidence = [
-        f"{names} comes into the tape with a derivative that backward never follows: {percent(abs(share))} of it"
+        f"{names} bring a derivative into the tape that backward never follows: {percent(abs(share))} of the whole"
     ]
     repair = (
         "Let one tape span the whole iteration, or hand the adjoint of the tape's initial state to the tape before it."
@@ -220,8 +245,8 @@ def _nonfinite(ledger: Ledger, find_constructs: FindConstructs | None) -> list[t
     if not born:
         return []
     constructs = find_constructs(born) if find_constructs else []
-    branch = next((c for c in constructs if c.code == "where_overflow"), None)
-    code = "where_overflow" if branch else "singular_point"
+    branch = next((c for code in ONLY_NONFINITE for c in constructs if c.code == code), None)
+    code = branch.code if branch else "singular_point"
     elements = ", ".join(str(e) for e in (born.get("elements") or [])[:4]) or "?"
     evidence = [
         f"the adjoint of {born.get('kernel') or 'an op'} (op {born.get('op')}) makes non-finite values for "
@@ -230,6 +255,8 @@ def _nonfinite(ledger: Ledger, find_constructs: FindConstructs | None) -> list[t
     inputs = born.get("inputs") or {}
     if inputs:
         evidence.append("inputs there: " + ", ".join(f"{k} = {_short(v)}" for k, v in list(inputs.items())[:4]))
+    if branch:
+        evidence.append(f"{branch.file}:{branch.line}: {branch.text}")
     where = branch.place if branch else born
     return [(math.inf, _cause(code, "likely", born, _names([born]), evidence, REPAIRS[code], where))]
 
@@ -245,7 +272,7 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tup
             evidence.append(f"with clobbered reads restored it is still {percent(jump['share_restored'])}")
         else:
             evidence.append("what its adjoint read was intact")
-        constructs = [c for c in (find_constructs(jump) if find_constructs else []) if c.code != "where_overflow"]
+        constructs = [c for c in (find_constructs(jump) if find_constructs else []) if c.code not in ONLY_NONFINITE]
         share = _size(jump.get("share"))
         for position, construct in enumerate(constructs[:MOST_CONSTRUCTS]):
             cause = _cause(
@@ -276,7 +303,9 @@ def repairs(what_if: dict[str, Any]) -> bool:
     before, after = as_float(before), as_float(after)
     if not math.isfinite(after):
         return False
-    return after <= max(REPAIRED * before, REPAIRED_FLOOR) and not after >= before
+    if not math.isfinite(before):
+        return after <= REPAIRED
+    return after < before and after <= max(REPAIRED * before, REPAIRED_FLOOR)
 
 
 def restored_text(what_if: dict[str, Any]) -> str:
@@ -360,7 +389,7 @@ def _merged(causes: Iterable[Cause]) -> list[Cause]:
     return list(kept.values())
 
 
-def _clobbered(row: dict[str, Any], reads: int) -> str:
+def _clobbered(row: dict[str, Any]) -> str:
     reader, writer, change = row.get("reader") or {}, row.get("writer") or {}, row.get("change") or {}
     moved = f"; its values moved by {percent(change.get('relative'))}" if change.get("relative") is not None else ""
     if row.get("how") == "in_kernel":
@@ -368,7 +397,7 @@ def _clobbered(row: dict[str, Any], reads: int) -> str:
             f"kernel {reader.get('kernel')} (launched at {_at(reader)}) overwrites its own input {row.get('variable')}"
             f"{moved}"
         )
-    times = f" ({reads} reads)" if reads > 1 else ""
+    times = f" ({row['ops']} reads)" if (row.get("ops") or 0) > 1 else ""
     return (
         f"{row.get('variable')} is read by {reader.get('kernel') or 'an op'} at {_at(reader)}{times} and changed by "
         f"{writer.get('what') or 'something'} at {_at(writer) or 'an unknown place'} before the adjoint reads it{moved}"
@@ -386,7 +415,7 @@ def percent(value: Any) -> str:
     """A share, signed, with three digits; non-finite values by name."""
     if value is None or isinstance(value, str):
         return str(value if value is not None else "?")
-    return f"{100 * value:.3g} %"
+    return f"{100 * value:.3g}%"
 
 
 def _at(where: dict[str, Any]) -> str:

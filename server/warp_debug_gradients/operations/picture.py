@@ -58,7 +58,7 @@ def name_of(jump: dict[str, Any]) -> str:
     file = str(jump.get("file") or "?").rsplit("/", 1)[-1]
     kind = f", {jump['kind']}" if jump.get("kind") not in (None, "adjoint") else ""
     share = jump.get("share")
-    text = f": {100 * share:.3g} %" if isinstance(share, (int, float)) else ""
+    text = f": {100 * share:.3g}%" if isinstance(share, (int, float)) else ""
     return f"{file}:{jump.get('line')} {jump.get('kernel') or ''}{kind}{text}"
 
 

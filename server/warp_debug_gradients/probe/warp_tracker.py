@@ -238,11 +238,14 @@ class WarpTracker:
         return bool(reads) and all(life.over for life in reads or ())
 
     def _name(self, array: Any, owner: Any, frame: Any, allocated: Optional[tuple[str, int]]) -> str:
+        named = names.assigned_name(*allocated) if allocated else None
+        if named:
+            return named
         found = names.find({id(array): array, id(owner): owner}, self._origins.frames(frame))
         for item in (array, owner):
             if found.get(id(item)):
                 return min(found[id(item)], key=len)
-        return (names.assigned_name(*allocated) if allocated else None) or f"array of shape {tuple(array.shape)}"
+        return f"array of shape {tuple(array.shape)}"
 
     def _full(self) -> bool:
         if len(self.warnings) < MAX_KINDS:

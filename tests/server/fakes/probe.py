@@ -74,6 +74,25 @@ def check(index, verdict):
     }  # fmt: skip
 
 
+def ledger(index, settings):
+    at, kept, lost = {"file": script, "line": 12}, kind == "wrong", kind == "lost"
+    jump = {"kind": "lost" if lost else "adjoint", **at, "function": "fit", "kernel": "diffuse", "ops": 40, "first_op": 0,
+            "value": 0.06, "share": 0.206, "noise": 0.001, "significant": kept or lost, "share_restored": 1e-5 if kept else None,
+            "lost": [{"variable": "fit.now", "allocated": {"file": script, "line": 8}}] if lost else [], "writers": [],
+            "series": [[k, 0.0015] for k in range(40)]}  # fmt: skip
+    overwrite = {"variable": "fit.now", "allocated": {"file": script, "line": 8}, "argument": "u",
+                 "reader": {"kernel": "diffuse", **at}, "writer": {"what": "kernel diffuse", **at}, "op": 0, "ops": 20,
+                 "change": {"max_abs": 0.3, "relative": 0.2}, "harmful": True, "how": "clobbered"}  # fmt: skip
+    what_if = {"finite_difference": -0.2998, "as_is": -0.238, "restored": -0.2998, "relative_error_as_is": 0.206,
+               "relative_error_restored": 1e-4, "arrays": []}  # fmt: skip
+    return {"iteration": index, "backward_call": 0, "parameter": {"name": "fit.kappa"}, "objective": {"name": "fit.err"},
+            "ops": 41, "step": settings["step"], "finite_difference": -0.2998, "autodiff": -0.238, "error": 1e-4,
+            "seed": {"value": 0.0, "share": 0.0, "noise": 1e-4, "significant": False}, "stale": [], "truncated": [],
+            "jumps": [jump], "book": [[k, 0.0015 * (40 - k)] for k in range(41)], "flat": not (kept or lost), "balance": 0.0,
+            "nonfinite": None, "overwrites": [overwrite] if kept else [], "what_if": what_if if kept else None,
+            "observations": []}  # fmt: skip
+
+
 say("trace", "running the script", 1, 3)
 print("cwd", os.getcwd(), "args", job["args"], "secret", os.environ.get("MY_TOKEN"), flush=True)
 for k in range(3):
@@ -100,6 +119,26 @@ if kind == "broken":
                       "kernel": None, "compiler_message": None, "missing_module": "warp.sim", "advice": "Install newton."}})  # fmt: skip
 if job["mode"] == "trace":
     finish(trace())
-verdict = "disagree" if kind == "wrong" else "agree"
+if job["mode"] == "warp_tracker":
+    warning = {"kind": "launch", "array": "fit.now", "allocated": {"file": script, "line": 8}, "argument": "u_next",
+               "kernel": "diffuse", "file": script, "line": 12, "definition": {"file": script, "line": 3}, "count": 38,
+               "stale": False, "text": "Array fit.now is being written to."}  # fmt: skip
+    finish({"status": "completed", "error": None, "warp_version": "1.19.0", "available": True,
+            "warnings": [warning] if kind == "wrong" else [], "blind_spots": ["tiles", "structs"],
+            "cache": job["kernel_cache"]})  # fmt: skip
+if job["mode"] == "ledger":
+    if kind == "right" and job["plan"]["iterations"][0]["opaque"] == 2:
+        finish(
+            {
+                "status": "completed",
+                "error": None,
+                "reason": "not_reproducible",
+                "message": "Two runs differ.",
+                "ledgers": [],
+            }
+        )
+    finish({"status": "completed", "error": None, "verdict": None, "reason": None, "message": "",
+            "ledgers": [ledger(job["plan"]["iterations"][0]["opaque"], job["ledger"])]})  # fmt: skip
+verdict = "disagree" if kind in ("wrong", "lost") or job["overrides"].get("right.STEPS", 0) >= 11 else "agree"
 checks = [check(plan["opaque"], verdict) for plan in job["plan"]["iterations"]]
 finish({"status": "completed", "error": None, "engine": "fork", "checks": checks, "gradcheck": None})

@@ -1,0 +1,271 @@
+"""From hand-made ledgers to causes: one record for each kind of evidence, with a known answer."""
+
+import pytest
+
+from warp_debug_gradients.operations.constructs import Construct, find_constructs, tape_start
+from warp_debug_gradients.operations.ledger_causes import ledger_causes, repairs
+
+LAUNCH = {"file": "train.py", "line": 42}
+
+
+def jump(kind="adjoint", **fields):
+    return {"kind": kind, **LAUNCH, "function": "step", "kernel": "diffuse", "ops": 40, "first_op": 0, "value": 0.06,
+            "share": 0.2, "noise": 0.001, "significant": True, "share_restored": None, "lost": [], "writers": [], **fields}  # fmt: skip
+
+
+def overwrite(**fields):
+    return {"variable": "self.now", "allocated": {"file": "train.py", "line": 8}, "argument": "u",
+            "reader": {"kernel": "diffuse", **LAUNCH}, "writer": {"what": "kernel diffuse", "file": "train.py", "line": 50},
+            "op": 3, "ops": 20, "change": {"max_abs": 0.3, "relative": 0.22}, "harmful": True, "how": "clobbered", **fields}  # fmt: skip
+
+
+def what_if(before, after):
+    return {"finite_difference": 1.0, "as_is": 1.2, "restored": 1.0, "relative_error_as_is": before,
+            "relative_error_restored": after, "arrays": []}  # fmt: skip
+
+
+def ledger(**fields):
+    return {"seed": None, "stale": [], "truncated": [], "jumps": [], "overwrites": [], "observations": [],
+            "what_if": None, "nonfinite": None, **fields}  # fmt: skip
+
+
+def only(*args, **kwargs):
+    (cause,) = ledger_causes(*args, **kwargs)
+    return cause
+
+
+def test_a_clean_ledger_has_no_cause():
+    quiet = [jump(significant=False), jump("lost", significant=False)]
+    harmless = [overwrite(harmful=False), overwrite(harmful=None)]
+    term = {"variable": "x", "share": 0.01, "significant": False}
+    assert ledger_causes(ledger(jumps=quiet, overwrites=harmless, seed=term, stale=[term], truncated=[term])) == []
+
+
+def test_an_overwrite_that_restoring_repairs_is_proven():
+    cause = only(ledger(jumps=[jump(share_restored=1e-5)], overwrites=[overwrite()], what_if=what_if(0.2, 4e-5)))
+    assert (cause.code, cause.confidence) == ("overwrite", "proven")
+    assert (cause.file, cause.line) == ("train.py", 50)  # the writer's
+    assert (cause.kernel, cause.function, cause.variables) == ("diffuse", "step", ["self.now"])
+    text = "; ".join(cause.evidence)
+    assert "changed by kernel diffuse at train.py:50" in text
+    assert "moved by 22%" in text
+    assert "20% of the derivative over 40 ops" in text
+    assert "from 20% to 0.004%" in text
+    assert "self.now" in cause.repair
+
+
+def test_an_overwrite_that_restoring_does_not_repair_is_not_proven():
+    assert only(ledger(overwrites=[overwrite()], what_if=what_if(0.2, 0.15))).confidence == "likely"
+    assert only(ledger(overwrites=[overwrite()])).confidence == "likely"
+
+
+def test_two_victims_of_one_line_are_one_cause():
+    rows = [overwrite(), overwrite(variable="self.then", change={"relative": 0.5})]
+    cause = only(ledger(jumps=[jump()], overwrites=rows, what_if=what_if(0.2, 0.0)))
+    assert cause.variables == ["self.then", "self.now"]
+
+
+def test_a_kernel_that_overwrites_its_own_input():
+    row = overwrite(how="in_kernel", argument="track", writer={"what": "the same launch", **LAUNCH})
+    book = ledger(jumps=[jump()], overwrites=[row], what_if=what_if(0.5, 1e-6))
+    assert only(book).code == "overwrite"
+    scaled = Construct("inplace_muldiv", "train.py", 18, "track[i] *= gain[i]", "track")
+    cause = only(book, lambda reader: [scaled])
+    assert (cause.code, cause.confidence, cause.line) == ("inplace_muldiv", "proven", 18)
+    other = Construct("inplace_muldiv", "train.py", 18, "out[i] *= gain[i]", "out")
+    assert only(book, lambda reader: [other]).code == "overwrite"
+
+
+@pytest.mark.parametrize(
+    ("what", "lost", "code"),
+    [
+        ("zero_", [], "accumulator_reset"),
+        ("fill_", [], "accumulator_reset"),
+        ("assign", [], "accumulator_reset"),
+        ("assign", [{"variable": "x"}], "host_round_trip"),
+        ("numpy", [], "host_round_trip"),
+        ("kernel blur", [], "unrecorded_operation"),
+    ],
+)
+def test_writes_that_are_not_on_the_tape(what, lost, code):
+    writer = {"what": what, "file": "train.py", "line": 60}
+    cause = only(ledger(jumps=[jump("unrecorded", writers=[writer], lost=lost)]))
+    assert (cause.code, cause.confidence, cause.line) == (code, "likely", 60)
+
+
+def test_a_lost_chain():
+    array = {"variable": "self.beams[]", "allocated": {"file": "train.py", "line": 38}}
+    cause = only(ledger(jumps=[jump("lost", lost=[array])]))
+    assert (cause.code, cause.file, cause.line) == ("missing_requires_grad", "train.py", 38)
+    assert "requires_grad=True" in cause.repair
+    host = only(ledger(jumps=[jump("lost", lost=[array], writers=[{"what": "numpy", "file": "train.py", "line": 7}])]))
+    assert (host.code, host.line) == ("host_round_trip", 7)
+    seen = {"kind": "backward_disabled", "message": "kernel diffuse has enable_backward=False", **LAUNCH}
+    for kind in ("lost", "adjoint"):
+        disabled = only(ledger(jumps=[jump(kind, lost=[array])], observations=[seen]))
+        assert (disabled.code, disabled.line) == ("backward_disabled", 42)
+
+
+def test_terms_that_no_launch_puts_in():
+    term = {"variable": "w", "allocated": {"file": "train.py", "line": 5}, "share": -0.9, "significant": True}
+    tape, backward = {"file": "train.py", "line": 30}, {"file": "train.py", "line": 33}
+
+    seed = only(ledger(seed=term), backward=backward)
+    assert (seed.code, seed.line) == ("seed_mismatch", 33)
+    stale = only(ledger(stale=[term, {**term, "variable": "v"}]), backward=backward)
+    assert (stale.code, stale.line, stale.variables) == ("stale_gradient", 33, ["w", "v"])
+    assert only(ledger(stale=[term])).line == 5
+    cut = only(ledger(truncated=[term]), tape=tape)
+    assert (cut.code, cut.line) == ("truncation", 30)
+    assert "90%" in cut.evidence[0]
+
+
+def test_a_contribution_counted_twice():
+    seen = {"kind": "duplicate_launch", "message": "diffuse is launched twice", **LAUNCH}
+    assert only(ledger(jumps=[jump()], observations=[seen])).code == "double_count"
+    assert ledger_causes(ledger(observations=[seen])) == []  # seen, but no jump shows that it matters
+
+
+def test_a_jump_with_intact_inputs_is_the_kernels_own():
+    loop = Construct("dynamic_loop", "train.py", 11, "for k in range(n):")
+    branch = Construct("where_overflow", "train.py", 12, "wp.where(...)")
+    cause = only(ledger(jumps=[jump()]), lambda found: [loop, branch])
+    assert (cause.code, cause.confidence, cause.line, cause.kernel) == ("dynamic_loop", "likely", 11, "diffuse")
+    assert "intact" in "; ".join(cause.evidence)
+
+    scaled = Construct("inplace_muldiv", "train.py", 13, "q *= 2.0")
+    both = ledger_causes(ledger(jumps=[jump()]), lambda found: [loop, scaled])
+    assert [(c.code, c.confidence) for c in both] == [("dynamic_loop", "possible"), ("inplace_muldiv", "possible")]
+    assert only(ledger(jumps=[jump()]), lambda found: []).code == "warp_defect"
+    assert only(ledger(jumps=[jump()])).confidence == "possible"
+
+
+def test_a_jump_that_stays_with_the_reads_restored_is_not_explained_by_them():
+    book = ledger(jumps=[jump(share_restored=0.19, writers=[{"what": "copy"}])], overwrites=[overwrite()])
+    assert {c.code for c in ledger_causes(book)} == {"overwrite", "warp_defect"}
+
+
+def test_where_a_nonfinite_value_is_born():
+    born = {"op": 3, "kernel": "spring", **LAUNCH, "variable": "pos", "elements": [4], "inputs": {"pos": [0.0]}}
+    cause = only(ledger(nonfinite=born, jumps=[jump(share="nan")]))
+    assert (cause.code, cause.confidence, cause.line) == ("singular_point", "likely", 42)
+    branch = Construct("where_overflow", "train.py", 12, "wp.where(x > 0.0, wp.sqrt(x), 0.0)")
+    assert only(ledger(nonfinite=born), lambda found: [branch]).code == "where_overflow"
+
+
+def test_the_largest_and_best_supported_comes_first():
+    small, large = jump("lost", share=-0.1, line=1), jump("unrecorded", share="inf", line=2)
+    found = ledger_causes(ledger(jumps=[small, large], overwrites=[overwrite()], what_if=what_if(0.3, 0.0)))
+    assert [c.code for c in found] == ["overwrite", "unrecorded_operation", "missing_requires_grad"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [(0.2, 1e-4, True), (0.2, 0.1, False), ("nan", 1e-4, True), (0.01, 0.0015, True), (0.2, "nan", False),
+     (0.001, 0.0015, False), (None, None, False)],
+)  # fmt: skip
+def test_what_counts_as_repaired(before, after, expected):
+    assert repairs({"relative_error_as_is": before, "relative_error_restored": after}) is expected
+
+
+# --- constructs
+
+KERNELS = """
+import warp as wp
+
+@wp.func
+def drag(v: float):
+    return v * v
+
+@wp.func_grad(drag)
+def drag_grad(v: float, out: float):
+    wp.adjoint[v] = out
+
+@wp.func_native("return x;")
+def raw(x: float) -> float: ...
+
+@wp.kernel
+def fall(x: wp.array(dtype=float), n: int):
+    i = wp.tid()
+    v = drag(x[i])
+    x[i] = v
+
+@wp.kernel
+def gain(track: wp.array(dtype=float), g: wp.array(dtype=float)):
+    i = wp.tid()
+    track[i] *= g[0]
+
+@wp.kernel
+def turn(q: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    v = q[i]
+    v[0] = 1.0
+    v[0] = v[1]
+
+@wp.kernel
+def slot(count: wp.array(dtype=int), out: wp.array(dtype=float)):
+    k = wp.atomic_add(count, 0, 1)
+    out[k] = raw(1.0)
+
+@wp.kernel
+def layers(n: int, out: wp.array(dtype=float)):
+    r = float(0.0)
+    for k in range(n):
+        r = r * 0.5 + 1.0
+    out[0] = r
+
+@wp.kernel
+def fixed(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    r = float(0.0)
+    for k in range(4):
+        r += x[k]
+    out[0] = r
+
+@wp.kernel
+def guarded(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = wp.where(x[i] > 0.0, wp.sqrt(x[i]), 0.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ("fall", {"custom_gradient": 10}),
+        ("gain", {"inplace_muldiv": 24}),
+        ("turn", {"component_reassignment": 31}),
+        ("slot", {"replay_side_effect": 35, "native_without_adjoint": 13}),
+        ("layers", {"dynamic_loop": 41}),
+        ("fixed", {}),
+        ("guarded", {"where_overflow": 55, "singular_point": 55}),
+        ("absent", {}),
+    ],
+)
+def test_constructs(kernel, expected):
+    assert {c.code: c.line for c in find_constructs(KERNELS, "k.py", kernel)} == expected
+
+
+def test_source_that_does_not_parse_has_no_constructs():
+    assert find_constructs("def (", "k.py", "f") == []
+    assert tape_start("def (", 1) is None
+
+
+TRAIN = """
+def one():
+    tape = wp.Tape()
+    with tape:
+        forward()
+    with other:
+        pass
+    tape.backward(loss)
+
+with wp.Tape() as first:
+    forward()
+with open("log") as log:
+    first.backward(loss=loss)
+"""
+
+
+@pytest.mark.parametrize(("backward", "start"), [(8, 4), (13, 10), (2, None)])
+def test_where_the_tape_starts(backward, start):
+    assert tape_start(TRAIN, backward) == start

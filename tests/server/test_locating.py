@@ -1,0 +1,286 @@
+"""enable_tracker and bisect_steps from request to result, with the stand-in probe."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from warp_debug_gradients.errors import UsageError
+from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations.bisect_steps import bisect_steps
+from warp_debug_gradients.operations.enable_tracker import enable_tracker
+from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon
+from warp_debug_gradients.operations.knob import between, constant, knob_message, sweep_values, unsettled
+from warp_debug_gradients.operations.picture import draw_ledger
+from warp_debug_gradients.render import render
+from warp_debug_gradients.schemas import (
+    BisectStepsRequest,
+    EnableTrackerRequest,
+    GradcheckRequest,
+    KnobPoint,
+    RunReproRequest,
+)
+from warp_debug_gradients.trim import trimmed
+
+anyio_test = pytest.mark.anyio
+pytestmark = pytest.mark.usefixtures("fake_probe")
+
+
+async def track(workspace, **settings):
+    return await enable_tracker(EnableTrackerRequest(**settings), workspace)
+
+
+async def bisect(workspace, **settings):
+    return await bisect_steps(BisectStepsRequest(**settings), workspace)
+
+
+# --- enable_tracker
+
+
+@anyio_test
+async def test_two_instruments_side_by_side(workspace):
+    result = await track(workspace, script="wrong.py")
+    assert (result.status, result.verdict, result.exit_code) == ("completed", None, 1)
+    (row,) = result.overwrites
+    assert (row.variable, row.reader.kernel, row.writer.line, row.harmful) == ("fit.now", "diffuse", 12, True)
+    (warning,) = result.warnings
+    assert (warning.array, warning.line, warning.count, warning.stale) == ("fit.now", 12, 38, False)
+    assert result.tracker_blind_spots == ["tiles", "structs"]
+    assert result.message.startswith("1 harmful overwrite: fit.now (wrong.py:8) is overwritten by kernel diffuse")
+    assert "20.6% to 0.01%" in result.message
+    assert [(c.code, c.confidence) for c in result.causes] == [("overwrite", "proven")]
+    assert (result.next.tool, result.next.arguments["iteration"]) == ("gradcheck_full_horizon", 0)
+    job = json.loads((workspace.root / result.evidence / "tracker.job.json").read_text())
+    assert job["kernel_cache"].startswith(str(workspace.root / result.evidence))
+
+
+@anyio_test
+async def test_nothing_overwritten(workspace):
+    result = await track(workspace, script="right.py", iteration=1)
+    assert (result.exit_code, result.iteration) == (0, 1)
+    assert "No harmful overwrite in iteration 1" in result.message
+    assert "silent" in result.message
+    assert result.next.tool == "bisect_steps"
+
+
+@anyio_test
+async def test_the_tracker_answers_where_the_ledger_cannot(workspace):
+    result = await track(workspace, script="right.py", iteration=2)
+    assert (result.status, result.reason, result.exit_code) == ("completed", "not_reproducible", 4)
+    assert result.tracker_available
+    cuda = await track(workspace, script="cuda.py")
+    assert (cuda.reason, cuda.exit_code, cuda.next.arguments["device"]) == ("needs_fork", 4, "cpu")
+
+
+@anyio_test
+@pytest.mark.parametrize("operation", [track, bisect])
+async def test_obstacles(workspace, operation):
+    blocked = await operation(workspace, script="broken.py")
+    assert (blocked.status, blocked.exit_code, blocked.next.tool) == ("blocked", 3, "run_repro")
+    nothing = await operation(workspace, script="nobackward.py")
+    assert (nothing.status, nothing.reason, nothing.exit_code) == ("completed", "no_parameter", 4)
+    with pytest.raises(UsageError, match="no iteration 9"):
+        await operation(workspace, script="right.py", iteration=9)
+
+
+# --- bisect_steps
+
+
+@anyio_test
+async def test_the_ledger_names_line_and_cause(workspace):
+    result = await bisect(workspace, script="wrong.py")
+    assert (result.status, result.verdict, result.exit_code, result.iteration) == ("completed", "disagree", 1, 0)
+    assert result.message.startswith("wrong.py:12 (diffuse) puts in 20.6% of the derivative of fit.kappa over 40 ops")
+    assert result.causes[0].code == "overwrite"
+    assert result.step == 1e-3  # the step at which the quick check settled
+    picture = workspace.root / result.picture
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert result.next.why.startswith("After the repair (overwrite)")
+    job = json.loads((workspace.root / result.evidence / "evaluate.job.json").read_text())
+    assert job["options"]["directions"] == 1
+
+
+@anyio_test
+async def test_a_lost_chain_is_located(workspace):
+    result = await bisect(workspace, script="lost.py")
+    assert "loses (in fit.now) 20.6%" in result.message
+    assert (result.causes[0].code, result.causes[0].line) == ("missing_requires_grad", 8)
+
+
+@anyio_test
+async def test_nothing_to_locate(workspace):
+    result = await bisect(workspace, script="right.py")
+    assert (result.verdict, result.exit_code, result.next) == ("agree", 0, None)
+    assert render(result).startswith("CLEAN")
+
+
+@anyio_test
+async def test_a_knob_is_bisected_to_its_smallest_failing_value(workspace):
+    result = await bisect(workspace, script="right.py", knob="right.STEPS")
+    assert (result.method, result.smallest_failing, result.exit_code) == ("knob", 11, 1)
+    values = [p.value for p in result.points]
+    assert values[0] == 1
+    assert values[-1] == 40
+    assert {10, 11} <= set(values)
+    assert "AD and FD part at 11" in result.message
+    assert "agree at 10" in result.message
+    assert result.next.arguments["overrides"] == {"right.STEPS": 11}
+
+
+@anyio_test
+async def test_a_knob_that_never_fails_and_listed_values(workspace):
+    result = await bisect(workspace, script="right.py", knob="right.STEPS", values=[4, 2, 8])
+    assert (result.exit_code, result.smallest_failing, [p.value for p in result.points]) == (0, None, [2, 4, 8])
+    sweep = await bisect(workspace, script="right.py", method="sweep", knob="right.STEPS")
+    assert [p.value for p in sweep.points] == [10, 20, 40, 80]
+    assert "Over 4 values of right.STEPS" in sweep.message
+
+
+@anyio_test
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"method": "knob"}, "needs knob"),
+        ({"knob": "right.NOTHING"}, "not a number in the source"),
+        ({"knob": "right.STEPS", "overrides": {"right.STEPS": 3}}, "both the knob and an override"),
+    ],
+)
+async def test_knobs_that_cannot_be_used(workspace, settings, text):
+    with pytest.raises(UsageError, match=text):
+        await bisect(workspace, script="right.py", **settings)
+
+
+def test_the_middle_values():
+    assert between(1, 40, 2) == [14, 27]
+    assert between(1, 3, 2) == [2]
+    assert between(4, 5, 2) == []
+    assert sweep_values(2) == [1, 2, 4]
+
+
+def test_constants(tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text("A, B = 3, 4.5\nC: int = 7\nD = True\n")
+    assert [constant(file, name) for name in "ABCDE"] == [3, 4.5, 7, None, None]
+
+
+def test_texts_of_a_table():
+    agree = KnobPoint(value=4, verdict="agree", objective=1.0, gradient_norm=1.0)
+    wrong = KnobPoint(
+        value=8, verdict="disagree", autodiff=1.0, finite_difference=2.0, relative_error=0.5, objective=2.0
+    )
+    unsure = KnobPoint(value=16, verdict="inconclusive", reason="kink")
+    assert "smallest failing value tried is 8" in knob_message("t.N", [agree, wrong, unsure], "knob")
+    assert "Not decided at 16" in knob_message("t.N", [agree, wrong, unsure], "knob")
+    assert "agree at every decided value" in knob_message("t.N", [agree], "knob")
+    assert "No value of t.N" in knob_message("t.N", [unsure], "knob")
+    assert "the objective goes from 1 to 2 (50%) between 4 and 8" in knob_message("t.N", [agree, wrong], "sweep")
+    assert [c.code for c in unsettled("t.N", [agree, wrong])] == ["unconverged_solver"]
+    assert unsettled("t.N", [agree, agree]) == []
+
+
+def test_a_picture_of_numbers_that_are_not_finite(tmp_path):
+    draw_ledger({"finite_difference": "nan", "jumps": [{"series": [[0, "nan"], [1, 2.0]]}], "book": [[0, "inf"]]}, tmp_path / "p.png")  # fmt: skip
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+# --- texts
+
+
+@anyio_test
+async def test_texts_are_short(workspace):
+    for result in (await track(workspace, script="wrong.py"), await bisect(workspace, script="wrong.py")):
+        assert len(render(result)) < 4500
+        result.overwrites, result.causes = result.overwrites * 50, result.causes * 50
+        assert len(render(result)) < 9000
+        short = trimmed(result, "concise")
+        assert len(short.overwrites) < 10
+        assert "of 50" in short.notes[-1]
+
+
+GOLDEN = {"tracker": (track, "wrong.py"), "bisect": (bisect, "wrong.py"), "clean": (track, "right.py")}
+
+
+@anyio_test
+@pytest.mark.parametrize("name", GOLDEN)
+async def test_golden_texts(workspace, name, request):
+    operation, script = GOLDEN[name]
+    result = await operation(workspace, script=script)
+    text = render(result).replace(result.run_id, "RUN").replace(sys.executable, "PYTHON") + "\n"
+    text = text.replace(result.interpreter.why, "WHY")
+    golden = request.path.parent / "golden" / f"{name}.txt"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+# --- truncation, factors, and variables that are passed on
+
+
+def check_of(windows, autodiff=-1.0, difference=-4.0, count=None, **fields):
+    numbers = {"autodiff": autodiff, "finite_difference": difference, "error": 1e-3}
+    return {"iteration": 0, "parameter": {"name": "drag"}, "objective": {"name": "loss", "kind": "loss"}, "message": "off",
+            "verdict": "disagree", "horizon": {"windows": count or len(windows), "full": True},
+            "gradient": {**numbers, "directions": [numbers]}, "windows": windows, "signature": {}, **fields}  # fmt: skip
+
+
+def window(autodiff, difference, verdict="agree"):
+    return {
+        "verdict": verdict,
+        "autodiff": autodiff,
+        "finite_difference": difference,
+        "error": 1e-3,
+        "file": "t.py",
+        "line": 9,
+    }
+
+
+def test_one_window_that_agrees_by_itself_is_truncation():
+    check = check_of([window(-1.0, -1.001)])
+    message = explain.headline_message(check, [check], {})
+    assert (
+        "the tape's own window agrees (AD = -1, FD = -1.001) but the gradient misses what happens before it" in message
+    )
+    (cause,) = explain.proven_causes(check, {}, {"file": "t.py", "line": 7})
+    assert (cause.code, cause.file, cause.line) == ("truncation", "t.py", 7)
+
+
+def test_windows_that_add_up_to_the_whole_are_no_truncation():
+    stale = check_of([window(-4.0, -4.001)], autodiff=-8.0)
+    assert not explain.is_truncated(stale)
+    assert explain.proven_causes(stale, {}) == []
+    assert explain.is_truncated(check_of([window(-1.0, -1.0), window(-0.5, -0.5)]))
+    assert not explain.is_truncated(check_of([window(-1.0, -1.0), window(-0.5, -3.0, "disagree")]))
+    assert explain.is_truncated(check_of([window(-1.0, -1.0), window(-0.5, -0.5)], count=9))  # not all were measured
+    assert not explain.is_truncated(check_of([window(-1.0, -1.0)], verdict="inconclusive"))
+
+
+def test_a_factor_against_a_stated_objective():
+    signature = {"kind": "factor", "factor": 0.25, "message": "It is 0.25 times the right one."}
+    check = check_of([], signature=signature, objective={"name": "mean(l)", "kind": "expression"})
+    message = explain.headline_message(check, [check], {})
+    assert "the gradient is right if the program scales it by 4 afterwards" in message
+    check["objective"]["kind"] = "loss"
+    assert "scales" not in explain.headline_message(check, [check], {})
+
+
+@anyio_test
+async def test_a_named_variable_is_passed_on(workspace, monkeypatch):
+    monkeypatch.setenv("MY_TOKEN", "abc")
+    request = GradcheckRequest(script="right.py", env=["MY_TOKEN"])
+    result = await gradcheck_full_horizon(request, workspace)
+    folder = workspace.root / result.evidence
+    assert "secret abc" in (folder / "output.txt").read_text()
+    assert "--env MY_TOKEN" in (folder / "rerun.sh").read_text()
+    assert "abc" not in (folder / "job.json").read_text() + (folder / "trace.job.json").read_text()
+    monkeypatch.delenv("MY_TOKEN")
+    with pytest.raises(UsageError, match="MY_TOKEN is not set"):
+        await gradcheck_full_horizon(request, workspace)
+
+
+def test_an_uninitialised_device_is_named():
+    from warp_debug_gradients.schemas import RunReproResult
+
+    result = RunReproResult(run_id="r", operation="run_repro", status="completed", message="m", evidence="e")
+    assert "device not initialised" in render(result)
+    assert RunReproRequest(script="x").env == []
