@@ -75,7 +75,8 @@ class Backward:
 class EarlyRead:
     """A read of a gradient buffer before any tape was known to read its owner. view: what the host got, if it can."""
 
-    event: Event
+    event: int
+    how: str
     gradient: Any
     owner: weakref.ref
     view: weakref.ref | None = None
@@ -246,10 +247,11 @@ class Watch:
 
     def _record_replayed(self, event: Event) -> None:
         """A call of a captured graph records nothing anew: take its operations from the tape."""
-        for index in event.replay.entries if event.tape is not None else ():
-            entry = event.tape.launches[index] if index < len(event.tape.launches) else None
+        tape = event.tape
+        for index in event.replay.entries if tape is not None else ():
+            entry = tape.launches[index] if tape is not None and index < len(tape.launches) else None
             if callable(entry):
-                self.tapes.record(event.tape, event.index, "recorded function", recorded_arrays(entry, ()))
+                self.tapes.record(tape, event.index, "recorded function", recorded_arrays(entry, ()))
 
     def _after_write(self, event: Event) -> None:
         self.tapes.wrote(event.index, event.subject)
@@ -278,7 +280,7 @@ class Watch:
         if not matches and self.backwards and is_differentiable(owner) and not self._is_intermediate(owner):
             matches = [self._adopt_orphan(owner)]
         if not matches:
-            self.early_reads.append(EarlyRead(event, array, weakref.ref(owner)))
+            self.early_reads.append(EarlyRead(event.index, how, array, weakref.ref(owner)))
             self.reads_unmatched += 1
             return
         place = names.place(self.origins.frame(3))
@@ -315,7 +317,7 @@ class Watch:
             reference = weakref.ref(view)
         except TypeError:
             return
-        if self.early_reads and self.early_reads[-1].event is event:
+        if self.early_reads and self.early_reads[-1].event == event.index:
             self.early_reads[-1].view = reference
         for leaf in self.leaves.values():
             if leaf.history and leaf.history[-1].event == event.index and leaf.history[-1].kind == "read":
@@ -569,14 +571,14 @@ class Watch:
             for key in keys:
                 leaf = self.leaves[key]
                 array = leaf.array()
-                alive = early.owner() is not None and array is not None and array._grad is not None
-                if not alive or not overlap(array._grad, early.gradient):
+                gradient = array._grad if array is not None else None
+                if early.owner() is None or gradient is None or not overlap(gradient, early.gradient):
                     continue
                 held = early.view is not None and early.view() is not None
-                before = self.keep(scalars(array._grad))
-                entry = Entry("read", early.event.index, gradient=before, norm=0.0, how=early.event.kind, held=held)
+                before = self.keep(scalars(gradient))
+                entry = Entry("read", early.event, gradient=before, norm=0.0, how=early.how, held=held)
                 leaf.history.append(entry)
-                if held:
+                if held and early.view is not None:
                     self._views.append((leaf, entry, early.view))
         self.early_reads.clear()
 
