@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from typing import Any, Callable
+from typing import Any, Callable, NoReturn
 
 from . import quarantine
 from .attach import Program, StopProgram, after_import
@@ -50,6 +50,7 @@ class Session:
         if self.job.get("device") == "cpu":
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # no CUDA context: the process can be forked
         signal.signal(signal.SIGTERM, self._terminated)
+        _soften_hard_exits()
         self.importing = after_import("warp", self.attach)
         if self.mode == "rerun":  # a perturbed program must not change the user's files
             self._allow_writes = quarantine.redirect_writes((self.program.workspace, self.program.cwd))
@@ -378,3 +379,15 @@ def _loaded_files(job: dict[str, Any]) -> list[str]:
         if isinstance(file, str) and os.path.realpath(file).startswith(workspace) and "site-packages" not in file:
             found.add(os.path.abspath(file))
     return sorted(f for f in found if f)
+
+
+def _soften_hard_exits() -> None:
+    """The program's own `os._exit` ends it as `sys.exit` would: the result is still to be written."""
+    leave, process, probe = os._exit, os.getpid(), os.path.dirname(os.path.abspath(__file__))
+
+    def softened(status: int) -> NoReturn:
+        if os.getpid() == process and not sys._getframe(1).f_code.co_filename.startswith(probe):
+            raise SystemExit(status)
+        leave(status)
+
+    os._exit = softened
