@@ -60,6 +60,12 @@ class Hub:
         self.depth = 0
         self.compile_seconds = 0.0
         self._thread = threading.get_ident()
+        self._following = False
+
+    def follow_thread(self) -> None:
+        """A tape is entered: the first thread that does so is the one that trains, and the one that is watched."""
+        if not self._following and self.depth == 0:
+            self._thread, self._following = threading.get_ident(), True
 
     def unseen(self) -> bool:
         return self.depth > 0 or quiet_now() or threading.get_ident() != self._thread
@@ -214,6 +220,8 @@ def _patch_method(owner: Any, name: str, kind: str, hub: Hub) -> None:
 
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kind == "tape_enter":
+            hub.follow_thread()
         if hub.unseen():
             return original(self, *args, **kwargs)
         return hub.run(kind, self, original, (self, *args), kwargs)
