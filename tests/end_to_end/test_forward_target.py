@@ -17,7 +17,7 @@ def check(tmp_path):
         (tmp_path / "model.py").write_text(source)
         command = [sys.executable, "-m", "warp_debug_gradients", "gradcheck-full-horizon"]
         command += ["--forward", "model.py:rollout", "--inputs", f"model.py:{inputs}"]
-        command += ["--workspace", str(tmp_path), "--json"]
+        command += ["--workspace", str(tmp_path), "--timeout", "200", "--json"]
         done = subprocess.run(
             command, cwd=tmp_path, env=truths.environment(), capture_output=True, text=True, check=False
         )

@@ -137,9 +137,11 @@ def probes(project):
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         words = process.info["cmdline"] or []
-        if process.info["status"] != psutil.STATUS_ZOMBIE and any(
-            "bootstrap.py" in w for w in words
-        ) and any(str(project) in w for w in words):
+        if (
+            process.info["status"] != psutil.STATUS_ZOMBIE
+            and any("bootstrap.py" in w for w in words)
+            and any(str(project) in w for w in words)
+        ):
             found.append(process)
     return found
 
