@@ -149,7 +149,8 @@ def initialize(folder: Path) -> float:
     with subprocess.Popen(
         [*COMMAND, "serve"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(json.dumps(message).encode() + b"\n")
         process.stdin.flush()
         assert b'"result"' in process.stdout.readline()
