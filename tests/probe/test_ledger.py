@@ -1,0 +1,94 @@
+"""The ledger's arithmetic on small hand-made books with known answers."""
+
+import math
+
+import pytest
+
+from warp_debug_gradients.probe.ledger import Jump, Term, book, group_jumps, is_flat, labelled_term
+
+HERE = {"file": "sim.py", "line": 10, "function": "step"}
+THERE = {"file": "sim.py", "line": 20, "function": "score"}
+
+
+def exact(value: float) -> Term:
+    return Term(value, value, 0.0)
+
+
+def test_a_term_knows_its_curvature_and_its_round_off():
+    term = Term(1.2, 0.8, 0.03)
+    assert term.value == pytest.approx(1.0)
+    assert term.noise == pytest.approx(math.hypot(0.2, 0.03))
+
+
+def test_terms_add_with_round_off_in_quadrature_and_curvature_by_sign():
+    total = Term(1.0, 1.2, 3.0) + Term(2.0, 1.8, 4.0)
+    assert (total.plus, total.minus, total.rounding) == (3.0, 3.0, 5.0)
+    assert (Term(2.0, 2.0, 3.0) - Term(0.5, 0.5, 4.0)).rounding == 5.0
+
+
+def test_jumps_of_one_line_are_summed_and_the_largest_comes_first():
+    jumps = [
+        Jump(3, "adjoint", exact(0.1), "score", THERE),
+        *[Jump(k, "adjoint", exact(-0.2), "step", HERE) for k in range(3)],
+    ]
+    rows = group_jumps(jumps, scale=2.0)
+    assert [(row["line"], row["ops"]) for row in rows] == [(10, 3), (20, 1)]
+    assert rows[0]["share"] == pytest.approx(-0.3)
+    assert rows[0]["first_op"] == 0
+    assert all(row["significant"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("term", "significant"),
+    [
+        (exact(0.5), True),
+        (Term(0.5, 0.5, 0.2), False),  # 2.5 times its round-off
+        (Term(0.9, 0.1, 0.0), False),  # the one-sided values differ: curvature
+        (exact(5e-4), False),  # a part in 2,000 of the derivative
+        (exact(2e-3), True),
+    ],
+)
+def test_a_jump_counts_only_beyond_its_own_noise(term, significant):
+    (row,) = group_jumps([Jump(0, "adjoint", term, "step", HERE)], scale=1.0)
+    assert row["significant"] is significant
+
+
+def test_a_significant_jump_that_reads_an_array_without_gradient_is_a_lost_term():
+    lost = {"variable": "flow", "allocated": {"file": "sim.py", "line": 4}}
+    jump = Jump(1, "adjoint", exact(-0.7), "step", HERE, lost=[lost])
+    (row,) = group_jumps([jump], scale=1.0)
+    assert (row["kind"], row["lost"]) == ("lost", [lost])
+    quiet = Jump(1, "adjoint", Term(1e-5, 1e-5, 1e-4), "step", HERE, lost=[lost])
+    assert group_jumps([quiet], scale=1.0)[0]["kind"] == "adjoint"
+
+
+def test_a_reset_that_costs_nothing_is_not_listed():
+    writer = {"what": "zero_()", "file": "sim.py", "line": 9}
+    harmless = Jump(1, "unrecorded", exact(0.0), "zero_()", HERE, writers=[writer])
+    harmful = Jump(2, "unrecorded", exact(0.4), "zero_()", HERE, writers=[writer])
+    assert group_jumps([harmless], scale=1.0) == []
+    assert group_jumps([harmful], scale=1.0)[0]["writers"] == [writer]
+
+
+def test_the_same_jump_with_restored_reads_stands_beside_it():
+    jumps = [Jump(k, "adjoint", exact(0.5), "step", HERE) for k in range(2)]
+    (row,) = group_jumps(jumps, scale=2.0, restored={(0, "adjoint"): 0.001, (1, "adjoint"): 0.003})
+    assert row["share"] == pytest.approx(0.5)
+    assert row["share_restored"] == pytest.approx(0.002)
+
+
+def test_the_book_runs_from_the_end_of_the_tape_to_its_start():
+    jumps = [Jump(k, "adjoint", exact(0.1), "step", HERE) for k in range(4)]
+    points = book(jumps, start=1.0)
+    assert [op for op, _ in points] == [3, 2, 1, 0]
+    assert points[-1][1] == pytest.approx(1.4)
+    long = book([Jump(k, "adjoint", exact(0.001), "step", HERE) for k in range(10_000)], start=0.0)
+    assert len(long) < 1000
+    assert long[-1][1] == pytest.approx(10.0)
+
+
+def test_flat_means_that_nothing_is_significant():
+    rows = group_jumps([Jump(0, "adjoint", exact(1e-6), "step", HERE)], scale=1.0)
+    seed = labelled_term(exact(0.0), 1.0)
+    assert is_flat(rows, [seed])
+    assert not is_flat(rows, [labelled_term(exact(0.3), 1.0, variable="force")])
