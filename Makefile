@@ -13,7 +13,7 @@ demo: .venv.stamp
 
 test: .venv.stamp
 	$(BIN)/ruff check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q -n $(WORKERS)
 
 quality: .venv.stamp
