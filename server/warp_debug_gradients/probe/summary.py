@@ -8,6 +8,7 @@ from typing import Any
 
 from .consumption import Consumed, Entry, consumed, spans_updates, split_iterations, update_events, zeroed_under_view
 from .evaluate import OTHER_PROCESSES
+from .leads import beginning
 from .trace import Backward, Leaf, Watch
 
 LISTED_ITERATIONS = 400  # the first and the last ones of a long training are listed
@@ -70,7 +71,10 @@ def iterations(watch: Watch, chosen: list[Leaf], objective: str | None) -> list[
                 continue  # this gradient was zeroed unread while another parameter had its turn
             calls = tuple(e.call for e in history if e.kind == "backward")
             groups.setdefault(calls, []).append(Member(leaf, history, spans_updates(history, updates)))
-    return [_iteration(watch, index, calls, groups[calls], objective) for index, calls in enumerate(sorted(groups))]
+    starts = [watch.backwards[calls[0]] for calls in sorted(groups)]
+    return [
+        _iteration(watch, index, calls, groups[calls], starts, objective) for index, calls in enumerate(sorted(groups))
+    ]
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,12 @@ class Member:
 
 
 def _iteration(
-    watch: Watch, index: int, calls: tuple[int, ...], members: list[Member], objective: str | None
+    watch: Watch,
+    index: int,
+    calls: tuple[int, ...],
+    members: list[Member],
+    starts: list[Backward],
+    objective: str | None,
 ) -> dict[str, Any]:
     backwards = [watch.backwards[c] for c in calls]
     uses = [consumed(member.history) for member in members]
@@ -102,7 +111,7 @@ def _iteration(
         "gradient_norm": math.sqrt(sum(u.norm**2 for u in uses)),
         "gradient_read": {**(read.place or {}), "how": read.how, "when": uses[0].when} if read is not None else None,
         "discarded": sorted({c for u in uses for c in u.discarded}),
-        "plan": _plan(watch, index, calls, members, uses, objective),
+        "plan": _plan(watch, index, calls, members, uses, starts, objective),
     }
 
 
@@ -112,10 +121,12 @@ def _plan(
     calls: tuple[int, ...],
     members: list[Member],
     uses: list[Consumed],
+    starts: list[Backward],
     objective: str | None,
 ) -> dict[str, Any]:
     """Everything that a later run needs to find this iteration again."""
     backwards = [watch.backwards[c] for c in calls]
+    others = [b.lead for b in starts if b.call != calls[0] and b.place == backwards[0].place][:1]
     parameters = []
     for member in members:
         leaf = member.leaf
@@ -125,11 +136,12 @@ def _plan(
         write = begin.event if begin is not None else first["last_write"]
         if 0 <= first["first_use"] <= write:
             write = first["first_use"] - 1 if begin is not None and begin.borrowed else first["last_write"]
+        event = beginning(backwards[0].lead, others, write, first["first_use"])
         parameters.append(
             {
                 **describe(leaf),
                 "serial": first["serial"],
-                "event": write + 1,
+                "event": event,
                 "check_event": first["first_use"],
                 "zeroed_under_view": zeroed_under_view(leaf.history),
                 "spans_updates": member.spans_updates,

@@ -18,6 +18,7 @@ from . import names, quarantine
 from .arrays import checksum, describe_dtype, first_scalar, host, is_array, is_differentiable, overlap, quiet, scalars
 from .consumption import Entry
 from .hooks import Event
+from .leads import Lead, Leads
 from .registry import LaunchArguments, Registry, root
 from .tapes import Tapes, TapeState, recorded_arrays
 
@@ -69,6 +70,7 @@ class Backward:
     loss_event: int  # where the loss is still what the tape left (it was reset before backward), or -1
     seeds_consumed: bool
     carried: bool  # seeded with the gradient that an earlier backward pass left: a link of a chain of tapes
+    lead: Lead  # what ran outside any tape since the backward call before
 
 
 @dataclass
@@ -153,6 +155,7 @@ class Watch:
         self.started = time.perf_counter()
         self._views: list[tuple[Leaf, Entry, weakref.ref]] = []
         self.seeds = SeedMemory()
+        self.leads = Leads(origins)
 
     # -- hook interface ------------------------------------------------------------------------
 
@@ -177,6 +180,8 @@ class Watch:
         if self.on_event is not None:
             self.on_event(event)
         kind = event.kind
+        if event.tape is None and kind != "backward":
+            self.leads.note(event.index)
         if kind == "launch":
             self._before_launch(event)
         elif kind in ("numpy", "bridge"):
@@ -398,6 +403,7 @@ class Watch:
                 else -1,
                 seeds_consumed=self.seeds.consumed(grads, self.registry),
                 carried=carried,
+                lead=self.leads.take(),
             )
         )
         self._mark_held()
