@@ -644,12 +644,11 @@ class BisectStepsResult(Result):
     @property
     def faults(self) -> bool:
         """Whether something was measured to be wrong."""
+        if self.verdict != "disagree":
+            return False
         terms = [self.seed, *self.stale, *self.truncated, *self.jumps]
-        return bool(
-            any(t.significant for t in terms if t)
-            or self.nonfinite
-            or any(p.verdict == "disagree" for p in self.points)
-        )
+        found = any(t.significant for t in terms if t)
+        return bool(found or self.nonfinite or self.causes or any(p.verdict == "disagree" for p in self.points))
 
     @property
     def exit_code(self) -> int:

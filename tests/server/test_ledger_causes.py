@@ -2,8 +2,14 @@
 
 import pytest
 
-from warp_debug_gradients.operations.constructs import Construct, find_constructs, tape_start
-from warp_debug_gradients.operations.ledger_causes import ledger_causes, repairs
+from warp_debug_gradients.operations.constructs import (
+    Construct,
+    find_constructs,
+    tape_start,
+    unrecorded_writer,
+    zeroing_line,
+)
+from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes, repairs
 
 LAUNCH = {"file": "train.py", "line": 42}
 
@@ -108,14 +114,14 @@ def test_a_lost_chain():
 
 def test_terms_that_no_launch_puts_in():
     term = {"variable": "w", "allocated": {"file": "train.py", "line": 5}, "share": -0.9, "significant": True}
-    tape, backward = {"file": "train.py", "line": 30}, {"file": "train.py", "line": 33}
+    at = Context(tape={"file": "train.py", "line": 30}, backward={"file": "train.py", "line": 33})
 
-    seed = only(ledger(seed=term), backward=backward)
+    seed = only(ledger(seed=term), context=at)
     assert (seed.code, seed.line) == ("seed_mismatch", 33)
-    stale = only(ledger(stale=[term, {**term, "variable": "v"}]), backward=backward)
+    stale = only(ledger(stale=[term, {**term, "variable": "v"}]), context=at)
     assert (stale.code, stale.line, stale.variables) == ("stale_gradient", 33, ["w", "v"])
     assert only(ledger(stale=[term])).line == 5
-    cut = only(ledger(truncated=[term]), tape=tape)
+    cut = only(ledger(truncated=[term]), context=at)
     assert (cut.code, cut.line) == ("truncation", 30)
     assert "90%" in cut.evidence[0]
 
@@ -269,3 +275,68 @@ with open("log") as log:
 @pytest.mark.parametrize(("backward", "start"), [(8, 4), (13, 10), (2, None)])
 def test_where_the_tape_starts(backward, start):
     assert tape_start(TRAIN, backward) == start
+
+
+# --- evidence from the source beside the ledger
+
+
+def test_a_derivative_that_appears_inside_the_tape_is_not_truncation():
+    term = {"variable": "total", "allocated": {"file": "train.py", "line": 20}, "share": 1.1, "significant": True}
+    tape, backward = {"file": "train.py", "line": 30}, {"file": "train.py", "line": 40}
+    written = {"total": {"file": "train.py", "line": 35, "host": False}}
+    summed = only(ledger(truncated=[term]), context=Context(tape, backward, True, written.get))
+    assert (summed.code, summed.line) == ("unrecorded_operation", 35)
+    written["total"]["host"] = True
+    assert only(ledger(truncated=[term]), context=Context(tape, backward, True, written.get)).code == "host_round_trip"
+    made = {**term, "allocated": {"file": "train.py", "line": 33}}
+    assert only(ledger(truncated=[made]), context=Context(tape, backward, True)).line == 33
+    assert only(ledger(truncated=[term]), context=Context(tape, backward, False)).code == "truncation"
+    assert only(ledger(truncated=[term]), context=Context(tape, backward)).code == "truncation"
+
+
+def test_a_loss_that_is_not_on_the_tape():
+    book = ledger(seed={"share": 1.0, "significant": True}, objective={"name": "J"})
+    written = {"J": {"file": "train.py", "line": 44, "host": False}}
+    cause = only(book, context=Context(unrecorded=written.get))
+    assert (cause.code, cause.line, cause.variables) == ("unrecorded_operation", 44, ["J"])
+
+
+def test_a_spent_seed_and_a_tape_that_is_entered_again():
+    backward, tape = {"file": "train.py", "line": 40}, {"file": "train.py", "line": 30}
+    spent = only(
+        ledger(observations=[{"kind": "seed_spent", "message": "emptied"}]), context=Context(backward=backward)
+    )
+    assert (spent.code, spent.line) == ("seed_mismatch", 40)
+    again = {"kind": "tape_reentered", "message": "the tape already held 2 operations", "file": None, "line": None}
+    old = jump(file=None, line=None, kernel="operations of an earlier recording", first_op=-1)
+    cause = only(ledger(jumps=[old], observations=[again]), context=Context(tape=tape))
+    assert (cause.code, cause.line) == ("double_count", 30)
+
+
+UNRECORDED = """
+for month in range(8):
+    total = wp.zeros(1)
+    with wp.Tape() as tape:
+        wp.launch(dissolve, N, inputs=[rate], outputs=[brine])
+        wp.utils.array_sum(brine, out=total)
+        wp.launch(objective, 1, inputs=[total], outputs=[obj])
+        pumped = wp.array(np.sort(brine.numpy()))
+    wp.launch(schedule, N, inputs=[J])
+    print(obj.numpy())
+    tape.backward(obj)
+    tape.zero()
+    step = rate.grad.numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [("total", (6, False)), ("pumped", (8, True)), ("J", (9, False)), ("obj", None), ("rate", None)],
+)
+def test_statements_that_no_tape_records(variable, expected):
+    assert unrecorded_writer(UNRECORDED, 4, 11, variable) == expected
+
+
+def test_where_a_gradient_is_zeroed():
+    assert zeroing_line(UNRECORDED, 11, 13) == 12
+    assert zeroing_line(UNRECORDED, 12, 13) is None

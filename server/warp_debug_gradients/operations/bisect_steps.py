@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import explain
 from warp_debug_gradients.operations import ledger as ledgers
-from warp_debug_gradients.operations.constructs import tape_place
+from warp_debug_gradients.operations.constructs import tape_place, unrecorded_writer
+from warp_debug_gradients.operations.gradcheck import places
 from warp_debug_gradients.operations.knob import run_knob
-from warp_debug_gradients.operations.ledger_causes import ledger_causes, percent, restored_text
+from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes, percent, restored_text
 from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.schemas import (
     BisectStepsRequest,
@@ -21,6 +23,7 @@ from warp_debug_gradients.schemas import (
     Jump,
     NextCall,
     Term,
+    as_float,
 )
 from warp_debug_gradients.worker import OnProgress
 from warp_debug_gradients.workspace import Workspace
@@ -96,8 +99,13 @@ def build_result(
     constructs = ledgers.constructs_of(measurement, trace.get("loaded_files") or [])
     backward = backward_place(check, kept.get("backward_call"))
     tape = tape_place(measurement.workspace, backward)
-    causes = ledger_causes(kept, constructs, tape, backward)
-    result.causes = joined(causes, explain.proven_causes(check, trace, tape))
+    context = Context(tape, backward, covers_all(check, kept), _unrecorded(measurement, tape, backward))
+    causes = ledger_causes(kept, constructs, context)
+    result.causes = joined(causes, explain.proven_causes(check, trace, tape, places(measurement, check)[1]))
+    if check["verdict"] == "inconclusive":
+        result.causes = [cause for cause in result.causes if cause.code != "warp_defect"]
+        for cause in result.causes:
+            cause.confidence = "possible"
     result.reason = reason_of(result, check)
     result.message = ledger_message(result, check)
     result.ruled_out = ruled_out(result)
@@ -106,6 +114,32 @@ def build_result(
         result.notes.append(str(kept["message"]))
     result.next = next_call(result, measurement.request)
     return result
+
+
+def covers_all(check: dict[str, Any], kept: dict[str, Any]) -> bool | None:
+    """Whether the derivative over the tape's own window is that over the whole iteration: nothing before it counts."""
+    call = kept.get("backward_call")
+    window = next((w for w in check.get("windows") or [] if w.get("backward_call") == call), None)
+    if window is None or window.get("finite_difference") is None or kept.get("finite_difference") is None:
+        return None
+    own, whole = as_float(window["finite_difference"]), as_float(kept["finite_difference"])
+    error = 3 * abs(as_float(window.get("error") or 0.0)) + MARGINS * abs(whole)
+    return abs(own - whole) <= error if math.isfinite(own) and math.isfinite(whole) else None
+
+
+def _unrecorded(measurement: Measurement[Any], tape: dict[str, Any] | None, backward: dict[str, Any] | None) -> Any:
+    """Finds the statement between tape and backward that writes a variable unrecorded, from the source."""
+
+    def find(variable: str) -> dict[str, Any] | None:
+        if not tape or not backward or not tape.get("file") or tape["file"] != backward.get("file"):
+            return None
+        path = measurement.workspace.root / tape["file"]
+        if not path.is_file():
+            return None
+        found = unrecorded_writer(path.read_text(errors="replace"), tape["line"], backward["line"], variable)
+        return {"file": tape["file"], "line": found[0], "host": found[1]} if found else None
+
+    return find
 
 
 def backward_place(check: dict[str, Any], call: int | None) -> dict[str, Any] | None:
@@ -122,11 +156,9 @@ def joined(ledger: list[Cause], check: list[Cause]) -> list[Cause]:
 
 def reason_of(result: BisectStepsResult, check: dict[str, Any]) -> str | None:
     """Why nothing is said; None where something is."""
-    if result.faults:
-        return None
     if check["verdict"] == "inconclusive":
         return check.get("reason") or "inconclusive"
-    return "not_located" if check["verdict"] == "disagree" and not result.causes else None
+    return "not_located" if check["verdict"] == "disagree" and not result.faults else None
 
 
 def ledger_message(result: BisectStepsResult, check: dict[str, Any]) -> str:
@@ -141,35 +173,50 @@ def ledger_message(result: BisectStepsResult, check: dict[str, Any]) -> str:
         )
     jumps = [j for j in result.jumps if j.significant]
     if jumps:
-        first = jumps[0]
-        name = f" ({first.kernel})" if first.kernel else ""
-        ops = f" over {first.ops} ops" if (first.ops or 0) > 1 else ""
-        lost = ", ".join(a.variable for a in first.lost if a.variable)
-        how = {"lost": f"loses (in {lost or 'an array without gradient buffer'})", "unrecorded": "changes unrecorded"}
-        parts.append(
-            f"{first.file}:{first.line}{name} {how.get(first.kind, 'puts in')} {percent(first.share)} of the derivative of "
-            f"{result.parameter}{ops} (noise {percent(first.noise)}) in {where}."
-        )
+        parts.append(f"{_who(jumps[0])} of the derivative of {result.parameter}{_over(jumps[0])} in {where}.")
         if len(jumps) > 1:
-            others = ", ".join(f"{j.file}:{j.line} {percent(j.share)}" for j in jumps[1:3])
+            others = ", ".join(f"{place_of(j)} {percent(j.share)}" for j in jumps[1:3])
             parts.append(f"Also: {others}.")
     if result.what_if and any(o.harmful for o in result.overwrites):
         text = restored_text(result.what_if.model_dump())
         parts.append(f"{text[0].upper()}{text[1:]}.")
     parts += _terms(result)
+    if parts and check["verdict"] == "inconclusive":
+        said = str(check.get("message") or "the differences do not settle").rstrip(".")
+        return f"Not decided: {said}. What stands out nevertheless: {' '.join(parts)}"
     if parts:
         return " ".join(parts)
     if check["verdict"] == "agree":
         return f"Nothing to find: the gradient of {result.parameter} agrees in {where}, and no launch jumps above its noise."
     if check["verdict"] == "disagree":
         if result.causes:
-            return f"The tape of {where} is right by itself. {result.causes[0].evidence[0].capitalize()}."
+            first = result.causes[0].evidence[0]
+            return f"No launch on the tape of {where} jumps, but {first}."
         return (
             f"The gradient disagrees in {where}, but no launch on the tape of backward call {result.backward_call} jumps: "
             "the error comes in outside of it (an update that reads another gradient, another tape, or the seed)."
         )
     said = str(check.get("message") or "the differences do not settle").rstrip(".")
     return f"Nothing stands out in {where}; the check itself is not decided: {said}."
+
+
+def place_of(jump: Jump) -> str:
+    """The launch line; what happened where there is none."""
+    return f"{jump.file}:{jump.line}" if jump.file else (jump.kernel or "an unknown place")
+
+
+def _who(jump: Jump) -> str:
+    name = f" ({jump.kernel})" if jump.kernel and jump.file else ""
+    if jump.kind == "lost":
+        lost = ", ".join(a.variable for a in jump.lost if a.variable) or "an array without gradient buffer"
+        return f"{place_of(jump)}{name} loses (in {lost}) {percent(jump.share)}"
+    off = ", which the tape does not record," if jump.kind == "unrecorded" else ""
+    return f"{place_of(jump)}{name}{off} puts in {percent(jump.share)}"
+
+
+def _over(jump: Jump) -> str:
+    ops = f" over {jump.ops} ops" if (jump.ops or 0) > 1 else ""
+    return f"{ops} (noise {percent(jump.noise)})"
 
 
 def _terms(result: BisectStepsResult) -> list[str]:
@@ -186,8 +233,10 @@ def _terms(result: BisectStepsResult) -> list[str]:
             shares = ", ".join(percent(t.share) for t in significant[:3])
             if terms is result.stale:
                 parts.append(f"{variables}: {name} {shares} of the derivative.")
-            else:
+            elif any(cause.code == "truncation" for cause in result.causes):
                 parts.append(f"The tape misses {name} {variables}: {shares} of the derivative (truncation).")
+            else:
+                parts.append(f"No recorded operation made {variables}, which carries {shares} of the derivative.")
     return parts
 
 

@@ -27,6 +27,9 @@ REPAIRS = {
     "warp_defect": "Compare this kernel's adjoint by itself with differences; try the newest Warp.",
 }
 SINGULAR = {"sqrt", "log", "acos", "asin", "pow", "length", "normalize", "atan2"}
+PLAIN_MAKERS = {"zeros", "ones", "empty", "full", "zeros_like", "empty_like", "range"}  # make an array, need no adjoint
+READS = {"print", "append", "float"}  # statements that only look at a value
+POISON = SINGULAR | {"exp"}  # can overflow in the branch that is not taken
 ATOMICS = {"atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_cas", "atomic_exch"}
 
 
@@ -44,6 +47,56 @@ class Construct:
     def place(self) -> dict[str, Any]:
         """Where it is."""
         return {"file": self.file, "line": self.line}
+
+
+def unrecorded_writer(source: str, tape: int, backward: int, variable: str) -> tuple[int, bool] | None:
+    """Between a tape's start and its backward call, the statement that touches `variable` and that no tape records:
+    in the `with` what is no launch or copy, behind it any. Returns its line, and whether NumPy takes part."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
+    recording = next((n for n in ast.walk(tree) if isinstance(n, ast.With) and n.lineno == tape), None)
+    if recording is None:
+        return None
+    end = recording.end_lineno or tape
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)) or not tape < node.lineno < backward:
+            continue
+        text = ast.unparse(node)
+        calls = {_called(n) for n in ast.walk(node) if isinstance(n, ast.Call)}
+        touched = any(ast.unparse(n) == variable for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)))
+        if not touched or not calls or calls & READS:
+            continue
+        recorded = node.lineno <= end and bool(calls & {"launch", "launch_tiled", "copy", "clone"})
+        if not recorded and not calls <= PLAIN_MAKERS:
+            return node.lineno, "numpy" in text or "np." in text
+    return None
+
+
+def zeroing_line(source: str, backward: int, read: int) -> int | None:
+    """The line between backward and the read of the gradient that zeroes it."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
+    found = [
+        n.lineno
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call)
+        and _called(n) in ("zero", "zero_", "zero_grad", "fill_")
+        and backward < n.lineno <= read
+    ]
+    return min(found, default=None)
+
+
+def zeroing_place(workspace: Workspace, backward: dict[str, Any] | None, read: dict[str, Any]) -> dict[str, Any] | None:
+    """`zeroing_line` for two places of one file."""
+    if not backward or not read.get("file") or backward.get("file") != read.get("file"):
+        return None
+    path = workspace.root / read["file"]
+    line = zeroing_line(path.read_text(errors="replace"), backward["line"], read["line"]) if path.is_file() else None
+    return {"file": read["file"], "line": line} if line else None
 
 
 def tape_place(workspace: Workspace, backward: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -149,14 +202,23 @@ def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, 
         ):
             yield "dynamic_loop", node, None
         if isinstance(node, ast.Call) and _called(node) in ("where", "select"):
-            inner = {_called(n) for a in node.args for n in ast.walk(a) if isinstance(n, ast.Call)}
-            divides = any(
-                isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for a in node.args for n in ast.walk(a)
-            )
-            if inner & SINGULAR or divides:
+            branches = [part for a in node.args[1:] for part in (a, *_defined(function, a))]
+            inner = {_called(n) for b in branches for n in ast.walk(b) if isinstance(n, ast.Call)}
+            divides = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for b in branches for n in ast.walk(b))
+            if inner & POISON or divides:
                 yield "where_overflow", node, None
         if isinstance(node, ast.Call) and _called(node) in SINGULAR:
             yield "singular_point", node, None
+
+
+def _defined(function: ast.FunctionDef, expression: ast.expr) -> list[ast.expr]:
+    """What the function assigns to the names in an expression."""
+    names = {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}
+    return [
+        n.value
+        for n in ast.walk(function)
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in n.targets)
+    ]
 
 
 def _varies(loop: ast.For) -> bool:

@@ -8,6 +8,21 @@ from typing import Any
 from warp_debug_gradients.operations.iterations import first_rise, losses
 from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall, as_float
 
+# When the gradient is read, other than after backward: what that means, and what to do.
+STALE = {
+    "before": (
+        "the gradient is read before backward has been called in this iteration",
+        "Read the gradient after backward.",
+    ),
+    "zeroed": (
+        "the gradient is zeroed after backward and before it is read",
+        "Read the gradient first, then zero it (tape.zero() after the update).",
+    ),
+    "view_zeroed": (
+        "the gradient is held as a live view (on the CPU .numpy() does not copy), and is zeroed before it is used",
+        "Copy it: .numpy().copy(), or zero the gradient after the update.",
+    ),
+}
 SAME_SHARE = 0.02  # derivatives that differ by less than this part are the same stretch's
 
 NO_TIME = (
@@ -165,10 +180,15 @@ def other_reason(trace: dict[str, Any]) -> str:
     )
 
 
-def proven_causes(check: dict[str, Any], trace: dict[str, Any], tape: dict[str, Any] | None = None) -> list[Cause]:
+def proven_causes(
+    check: dict[str, Any],
+    trace: dict[str, Any],
+    tape: dict[str, Any] | None = None,
+    zeroed: dict[str, Any] | None = None,
+) -> list[Cause]:
     """Causes that follow from the check alone; finding the others takes more measurements.
 
-    `tape` is the place where the first window's tape starts, if it is known.
+    `tape` is the place where the first window's tape starts, `zeroed` where the gradient is zeroed, if known.
     """
     if check["verdict"] != "disagree":
         return []
@@ -193,19 +213,28 @@ def proven_causes(check: dict[str, Any], trace: dict[str, Any], tape: dict[str, 
                 "window before it.",
             )
         ]
+    consumed = check.get("consumed") or {}
     read = (_iteration(trace, check.get("iteration")) or {}).get("gradient_read") or {}
-    if read.get("when") == "before":
-        return [
-            Cause(
-                code="stale_gradient",
-                confidence="likely",
-                file=read.get("file"),
-                line=read.get("line"),
-                evidence=["the gradient is read before backward has been called in this iteration"],
-                repair="Read the gradient after backward.",
-            )
-        ]
-    return []
+    when = consumed.get("when") or read.get("when")
+    if when not in STALE:
+        return []
+    reads = [consumed.get("read") or {}, read, *(i.get("gradient_read") or {} for i in trace.get("iterations") or [])]
+    place = next((r for r in reads if r.get("file")), {})
+    said, repair = STALE[when]
+    evidence = [said]
+    if place and place is not read:
+        evidence.append(f"it is read at {place.get('file')}:{place.get('line')} ({place.get('how')})")
+    where = zeroed or place if when == "zeroed" else place
+    return [
+        Cause(
+            code="stale_gradient",
+            confidence="likely",
+            file=where.get("file"),
+            line=where.get("line"),
+            evidence=evidence,
+            repair=repair,
+        )
+    ]
 
 
 def ruled_out(checks: list[dict[str, Any]], headline: dict[str, Any], trace: dict[str, Any]) -> list[str]:

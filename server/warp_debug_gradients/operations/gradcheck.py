@@ -7,7 +7,7 @@ from typing import Any
 
 from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed, UsageError
 from warp_debug_gradients.operations import explain
-from warp_debug_gradients.operations.constructs import tape_place
+from warp_debug_gradients.operations.constructs import tape_place, zeroing_place
 from warp_debug_gradients.operations.iterations import choose_iterations
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.schemas import (
@@ -103,14 +103,23 @@ def build_result(
     result.signature = Signature.model_validate(headline["signature"]) if headline.get("signature") else None
     result.windows = [Window.model_validate(w) for w in headline.get("windows") or []]
     result.checks = [_summary(check) for check in checks]
-    place = next((w for w in headline.get("windows") or [] if w.get("file")), None)
-    result.causes = explain.proven_causes(headline, trace, tape_place(measurement.workspace, place))
+    result.causes = explain.proven_causes(headline, trace, *places(measurement, headline))
     result.ruled_out = explain.ruled_out(checks, headline, trace)
     result.blind_spots = explain.blind_spots(checks, trace, stopped)
     warp_gradcheck = evaluated.get("gradcheck") or trace.get("gradcheck")
     result.warp_gradcheck = WarpGradcheck.model_validate(warp_gradcheck) if warp_gradcheck else None
     result.next = explain.next_call(result, measurement.request, trace)
     return result
+
+
+def places(measurement: Measurement[Any], check: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """From the source: where the first window's tape starts, and where the gradient is zeroed before its read."""
+    backward = next((w for w in check.get("windows") or [] if w.get("file")), (check.get("horizon") or {}).get("to"))
+    read = (check.get("consumed") or {}).get("read") or {}
+    return (
+        tape_place(measurement.workspace, backward),
+        zeroing_place(measurement.workspace, (check.get("horizon") or {}).get("to"), read),
+    )
 
 
 def pick_headline(checks: list[dict[str, Any]]) -> dict[str, Any]:

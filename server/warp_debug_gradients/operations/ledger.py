@@ -111,12 +111,16 @@ async def keep_ledger(
 
 
 def settings(check: dict[str, Any] | None) -> dict[str, Any]:
-    """Step and direction for the ledger: those at which the quick check settled."""
+    """Parameter, step and direction for the ledger: those at which the quick check settled."""
     directions = ((check or {}).get("gradient") or {}).get("directions") or []
     wrong = [k for k, d in enumerate(directions) if d.get("verdict") == "disagree"]
     index = wrong[0] if wrong else 0
     step = directions[index].get("step") if directions else None
-    return {"step": step if isinstance(step, (int, float)) and step > 0 else None, "direction": index}
+    return {
+        "step": step if isinstance(step, (int, float)) and step > 0 else None,
+        "direction": index,
+        "parameter_key": ((check or {}).get("parameter") or {}).get("key"),
+    }
 
 
 def suspicious_call(check: dict[str, Any] | None) -> int | None:

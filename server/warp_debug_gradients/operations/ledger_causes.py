@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from warp_debug_gradients.operations.constructs import REPAIRS, Construct
@@ -21,28 +22,45 @@ ONLY_NONFINITE = ("where_overflow", "singular_point")  # constructs that explain
 RESETS = {"zero_", "fill_", "assign"}
 HOST_WRITES = {"numpy", "assign", "__setitem__"}
 
+DOUBLES = {
+    "duplicate_launch": "Launch it once.",
+    "retain_grad": "Drop retain_grad=True, or write the array once only.",
+    "tape_reentered": "Use a new tape (or tape.reset()) for each recording.",
+}
+
 Ledger = dict[str, Any]
+Place = dict[str, Any]
 FindConstructs = Callable[[dict[str, Any]], list[Construct]]
 
 
-def ledger_causes(
-    ledger: Ledger,
-    find_constructs: FindConstructs | None = None,
-    tape: dict[str, Any] | None = None,
-    backward: dict[str, Any] | None = None,
-) -> list[Cause]:
-    """Causes, the best supported and largest first.
+@dataclass(frozen=True)
+class Context:
+    """What is known besides the ledger.
 
-    `find_constructs` lists suspicious constructs of a jump's kernel; `tape` is the place where the tape starts,
-    `backward` where its backward is called.
+    tape, backward: where the tape starts, and where its backward is called.
+    inside: whether the tape's own window has the whole derivative (then nothing before the tape is missing);
+        None where it was not measured.
+    unrecorded: the place of the statement that writes a variable and that the tape does not record, with
+        "host": whether NumPy takes part; None where none is found.
     """
+
+    tape: Place | None = None
+    backward: Place | None = None
+    inside: bool | None = None
+    unrecorded: Callable[[str], Place | None] = lambda variable: None
+
+
+def ledger_causes(
+    ledger: Ledger, find_constructs: FindConstructs | None = None, context: Context | None = None
+) -> list[Cause]:
+    """Causes, the best supported and largest first. `find_constructs` lists the suspicious ones of a jump's kernel."""
+    context = context or Context()
     found: list[tuple[float, Cause]] = []
     found += _overwrites(ledger, find_constructs)
-    for rule in (_unrecorded, _lost, _disabled, _double_counts):
+    for rule in (_unrecorded, _lost, _disabled):
         found += rule(ledger)
-    found += _seed(ledger, backward)
-    found += _stale(ledger, backward)
-    found += _truncated(ledger, tape)
+    for contextual in (_double_counts, _seed, _stale, _truncated):
+        found += contextual(ledger, context)
     found += _nonfinite(ledger, find_constructs)
     if not ledger.get("nonfinite"):
         found += _kernels(ledger, find_constructs)
@@ -88,7 +106,7 @@ def _overwritten(
         evidence.append(f"{scaled.file}:{scaled.line}: {scaled.text}")
     elif row.get("how") == "in_kernel":
         repair = "Write the result to another array than the one the kernel reads."
-    elif str(writer.get("what")) in RESETS:
+    elif str(writer.get("what")).removesuffix("()") in RESETS:
         repair = f"Do not reset {listed} before backward: use a fresh array for each step."
     cause = Cause(
         code=code,
@@ -118,12 +136,13 @@ def _unrecorded(ledger: Ledger) -> list[tuple[float, Cause]]:
     for jump in _jumps(ledger, "unrecorded"):
         writer = (jump.get("writers") or [{}])[0]
         what = writer.get("what") or ""
+        kind = "numpy" if "numpy" in what.lower() else what.removesuffix("()")
         variables = _names(jump.get("lost") or [])
         name = variables[0] if variables else "the array"
-        if what in ("zero_", "fill_") or (what == "assign" and not jump.get("lost")):
+        if kind in ("zero_", "fill_") or (kind == "assign" and not jump.get("lost")):
             code = "accumulator_reset"
             repair = f"Use a fresh array for each step instead of resetting {name}, or clear it with a kernel."
-        elif what in HOST_WRITES:
+        elif kind in HOST_WRITES:
             code = "host_round_trip"
             repair = "Compute this with a kernel on the tape instead of NumPy."
         else:
@@ -142,7 +161,7 @@ def _lost(ledger: Ledger) -> list[tuple[float, Cause]]:
         writers = jump.get("writers") or []
         variables = _names(arrays)
         names = ", ".join(variables) or "an array"
-        host = next((w for w in writers if w.get("what") in HOST_WRITES), None)
+        host = next((w for w in writers if _by_host(w)), None)
         evidence = [f"{names} carries the derivative but has no gradient buffer", _jumped(jump)]
         if _disabled_kernel(ledger, jump):
             code, repair = "backward_disabled", "Enable the backward pass of this kernel (enable_backward=True)."
@@ -172,42 +191,49 @@ def _disabled(ledger: Ledger) -> list[tuple[float, Cause]]:
     return found
 
 
-def _double_counts(ledger: Ledger) -> list[tuple[float, Cause]]:
+def _double_counts(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     """The same contribution twice: only where a jump at the place of the observation shows it."""
     found: list[tuple[float, Cause]] = []
     for seen in ledger.get("observations") or []:
-        if seen.get("kind") not in ("duplicate_launch", "retain_grad"):
+        kind = seen.get("kind")
+        if kind not in DOUBLES:
             continue
         jump = next((j for j in _jumps(ledger, "adjoint") if _tells_of(j, seen)), None)
         if jump is None:
             continue
-        repair = (
-            "Drop retain_grad=True, or write the array once only."
-            if seen["kind"] == "retain_grad"
-            else "Launch it once: clear the tape (tape.reset()) or use a new one for each recording."
-        )
         evidence = [str(seen.get("message")), _jumped(jump)]
         variables = [seen["variable"]] if seen.get("variable") else []
-        cause = _cause("double_count", "likely", jump, variables, evidence, repair, seen)
+        where = (context.tape or context.backward or {}) if kind == "tape_reentered" else seen
+        cause = _cause("double_count", "likely", jump, variables, evidence, DOUBLES[kind], where)
         found.append((_size(jump.get("share")), cause))
     return found
 
 
-def _seed(ledger: Ledger, backward: dict[str, Any] | None) -> list[tuple[float, Cause]]:
+def _seed(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
+    """What backward starts with is not the derivative of the objective."""
+    spent = next((o for o in ledger.get("observations") or [] if o.get("kind") == "seed_spent"), None)
+    backward = context.backward or {}
+    if spent:
+        repair = "Fill the seed array again before each backward (or hand over a fresh one)."
+        return [(math.inf, _cause("seed_mismatch", "likely", {}, [], [str(spent.get("message"))], repair, backward))]
     term = ledger.get("seed") or {}
     if not term.get("significant"):
         return []
-    late = next((o for o in ledger.get("observations") or [] if o.get("kind") == "after_loss"), None)
     evidence = [f"what backward is started with misses the objective's derivative by {percent(term.get('share'))}"]
+    objective = str((ledger.get("objective") or {}).get("name") or "")
+    writer = context.unrecorded(objective) if objective else None
+    if writer:
+        code, repair = "unrecorded_operation", f"Record the operation that makes {objective} on the tape."
+        evidence.append(f"{objective} is written at {_at(writer)}, which the tape does not record")
+        return [(_size(term.get("share")), _cause(code, "likely", {}, [objective], evidence, repair, writer))]
+    late = next((o for o in ledger.get("observations") or [] if o.get("kind") == "after_loss"), None)
     if late:
         evidence.append(str(late.get("message")))
     repair = "Seed backward with the gradient of the objective itself (a fresh array of ones for a scalar loss)."
-    return [
-        (_size(term.get("share")), _cause("seed_mismatch", "likely", {}, [], evidence, repair, late or backward or {}))
-    ]
+    return [(_size(term.get("share")), _cause("seed_mismatch", "likely", {}, [], evidence, repair, late or backward))]
 
 
-def _stale(ledger: Ledger, backward: dict[str, Any] | None) -> list[tuple[float, Cause]]:
+def _stale(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     terms = [t for t in ledger.get("stale") or [] if t.get("significant")]
     if not terms:
         return []
@@ -220,24 +246,56 @@ def _stale(ledger: Ledger, backward: dict[str, Any] | None) -> list[tuple[float,
     ]
     repair = f"Zero the gradient{'s' if len(names) > 1 else ''} of {', '.join(names[:4])} before each backward "
     repair += "(tape.zero() after the update)."
-    where = backward or terms[0].get("allocated") or {}
+    where = context.backward or terms[0].get("allocated") or {}
     return [(_size(share), _cause("stale_gradient", "likely", {}, names, evidence, repair, where))]
 
 
-def _truncated(ledger: Ledger, tape: dict[str, Any] | None) -> list[tuple[float, Cause]]:
+def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
+    """A derivative that comes in from outside the record: from before the tape, or past it."""
     terms = [t for t in ledger.get("truncated") or [] if t.get("significant")]
-    if not terms:
-        return []
-    share = math.fsum(as_float(t.get("share")) for t in terms if t.get("share") is not None)
-    names = ", ".join(_names(terms)) or "state"
-    evidence = [
-        f"{names} bring a derivative into the tape that backward never follows: {percent(abs(share))} of the whole"
-    ]
-    repair = (
-        "Let one tape span the whole iteration, or hand the adjoint of the tape's initial state to the tape before it."
-    )
-    where = tape or terms[0].get("allocated") or {}
-    return [(abs(share), _cause("truncation", "likely", {}, _names(terms), evidence, repair, where))]
+    found: list[tuple[float, Cause]] = []
+    before: list[dict[str, Any]] = []
+    for term in terms:
+        name = term.get("variable") or "an array"
+        writer = context.unrecorded(name) or {}
+        if context.inside is not True and not writer:
+            before.append(term)
+            continue
+        made = _made_inside(term, context)
+        where = writer or (made or {})
+        host = bool(writer.get("host"))
+        at = f" (made at {_at(where)})" if where else ""
+        evidence = [
+            f"{name}{at} brings {percent(term.get('share'))} of the derivative that no recorded operation put there, "
+            "and nothing before the tape is missing"
+        ]
+        repair = f"Make {name} by a kernel or wp.copy inside the `with` block" + (" instead of NumPy." if host else ".")
+        code = "host_round_trip" if host else "unrecorded_operation"
+        cause = _cause(code, "likely", {}, _names([term]), evidence, repair, where or context.tape or {})
+        found.append((_size(term.get("share")), cause))
+    if before:
+        share = math.fsum(as_float(t.get("share")) for t in before if t.get("share") is not None)
+        names = ", ".join(_names(before)) or "state"
+        evidence = [
+            f"{names} bring a derivative into the tape that backward never follows: {percent(abs(share))} of the whole"
+        ]
+        repair = (
+            "Let one tape span the whole iteration, or hand the adjoint of the tape's initial state to the tape before."
+        )
+        where = context.tape or before[0].get("allocated") or {}
+        found.append((abs(share), _cause("truncation", "likely", {}, _names(before), evidence, repair, where)))
+    return found
+
+
+def _made_inside(term: dict[str, Any], context: Context) -> Place | None:
+    """The array's allocation, if it lies between the tape's start and its backward call."""
+    made, tape, backward = term.get("allocated") or {}, context.tape or {}, context.backward or {}
+    files = {made.get("file"), tape.get("file"), backward.get("file")}
+    lines = (tape.get("line"), made.get("line"), backward.get("line"))
+    if len(files) > 1 or None in files:
+        return None
+    first, line, last = (-1 if number is None else int(number) for number in lines)
+    return made if 0 <= first < line < last else None
 
 
 def _nonfinite(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tuple[float, Cause]]:
@@ -326,9 +384,13 @@ def _explained(ledger: Ledger, jump: dict[str, Any]) -> bool:
     restored = jump.get("share_restored")
     if jump.get("writers") and restored is not None:
         return abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
-    kinds = ("duplicate_launch", "retain_grad")
-    seen = [o for o in ledger.get("observations") or [] if o.get("kind") in kinds]
+    seen = [o for o in ledger.get("observations") or [] if o.get("kind") in DOUBLES]
     return _disabled_kernel(ledger, jump) or any(_tells_of(jump, o) for o in seen)
+
+
+def _by_host(writer: dict[str, Any]) -> bool:
+    what = str(writer.get("what") or "").lower()
+    return "numpy" in what or what.removesuffix("()") in HOST_WRITES
 
 
 def _jumps(ledger: Ledger, kind: str) -> list[dict[str, Any]]:
@@ -342,10 +404,10 @@ def _disabled_kernel(ledger: Ledger, jump: dict[str, Any]) -> bool:
 
 
 def _tells_of(jump: dict[str, Any], seen: dict[str, Any]) -> bool:
-    """Whether an observation is about a jump: same line, or an array that its message or its arrays name."""
-    if _same_line(jump, seen):
-        return True
-    return bool(seen.get("kind") == "retain_grad" and seen.get("file") == jump.get("file"))
+    """Whether an observation is about a jump: the same line, or operations of an earlier recording."""
+    if seen.get("kind") == "tape_reentered":
+        return not jump.get("file") or (jump.get("first_op") or 0) < 0
+    return _same_line(jump, seen)
 
 
 def _same_line(one: dict[str, Any], other: dict[str, Any]) -> bool:
