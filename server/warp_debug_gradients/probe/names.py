@@ -127,18 +127,31 @@ def _find_target(file: str, line: int) -> str | None:
 def find(arrays: dict[int, Any], frames: Iterable[types.FrameType]) -> dict[int, list[str]]:
     """Names for `arrays` (keyed by id) as the given frames can say them, shortest first.
 
-    Looks through locals, then each frame's module globals, into attributes, lists, tuples,
-    dictionaries and wp.struct fields. Returns {id: ['kappa', 'self.kappa', ...]}; a loop variable that happens
-    to hold the array comes last (`weights[2]` says more than the `w` of `for w in weights`).
+    Returns {id: ['kappa', 'self.kappa', ...]}; a loop variable that happens to hold the array comes last
+    (`weights[2]` says more than the `w` of `for w in weights`).
     """
+    frames = list(frames)
     found: dict[int, list[str]] = {}
-    passing: set[str] = set()
+    passing = frozenset().union(*(_loop_variables(frame.f_code) for frame in frames))
+    for path, array in reachable(frames):
+        if id(array) in arrays:
+            names = found.setdefault(id(array), [])
+            if path not in names and len(names) < MAX_ALIASES:
+                names.append(path)
+    return {key: sorted(listed, key=lambda path: _HEAD.split(path)[0] in passing) for key, listed in found.items()}
+
+
+def reachable(frames: Iterable[types.FrameType]) -> Iterable[tuple[str, Any]]:
+    """(path, array) for the arrays that the frames can name, shortest paths first.
+
+    Looks through locals, then each frame's module globals, into attributes, lists, tuples, dictionaries and
+    wp.struct fields.
+    """
     seen: set[int] = set()
     visits = 0
     queue: deque[tuple[str, Any, int]] = deque()
     modules: set[int] = set()
     for frame in frames:
-        passing |= _loop_variables(frame.f_code)
         if frame.f_code.co_name != "<module>":
             queue.extend((name, value, 0) for name, value in frame.f_locals.items() if not name.startswith("__"))
         if id(frame.f_globals) not in modules:
@@ -148,16 +161,12 @@ def find(arrays: dict[int, Any], frames: Iterable[types.FrameType]) -> dict[int,
         path, value, depth = queue.popleft()
         visits += 1
         if is_array(value):
-            if id(value) in arrays:
-                names = found.setdefault(id(value), [])
-                if path not in names and len(names) < MAX_ALIASES:
-                    names.append(path)
+            yield path, value
             continue
         if isinstance(value, _LEAF_TYPES) or depth >= MAX_DEPTH or id(value) in seen:
             continue
         seen.add(id(value))
         queue.extend((path + step, child, depth + 1) for step, child in _children(value))
-    return {key: sorted(listed, key=lambda path: _HEAD.split(path)[0] in passing) for key, listed in found.items()}
 
 
 _HEAD = re.compile(r"[.\[]")

@@ -22,7 +22,7 @@ class Registry:
         self.uses_cuda = False
         self.only_numbers = False  # an evaluation needs no names
         self.allocated: dict[int, tuple[str, int]] = {}
-        self._gradients: dict[int, weakref.ref] = {}
+        self._gradients: dict[int, list[weakref.ref]] = {}  # first byte -> arrays whose gradient begins there
 
     def created(self, array: Any) -> None:
         serial = self.count
@@ -44,20 +44,24 @@ class Registry:
         """Remember that `array.grad`'s memory belongs to `array`."""
         gradient = array._grad
         if gradient is not None and gradient.ptr is not None:
-            self._gradients[gradient.ptr] = weakref.ref(array)
+            known = [owner for owner in self._gradients.get(gradient.ptr, ()) if owner() not in (None, array)]
+            self._gradients[gradient.ptr] = [*known, weakref.ref(array)]
 
     def serial(self, array: Any) -> int:
         """The array's number; -1 for one that was made before the hooks or behind them."""
         return array.__dict__.get(SERIAL, -1)
 
     def owner_of_gradient(self, array: Any) -> Any | None:
-        """The array whose gradient buffer `array` is, or views a part of; None if it is no gradient."""
+        """The array whose gradient buffer `array` is, or views a part of; None if it is no gradient.
+
+        A view's gradient may begin where that of its base does: the array that holds this very buffer comes first.
+        """
         link: Any = array
         while link is not None and is_array(link):
-            reference = self._gradients.get(link.ptr)
-            owner = reference() if reference is not None else None
-            if owner is not None and owner._grad is not None and owner._grad.ptr == link.ptr:
-                return owner
+            owners = [owner for owner in (each() for each in self._gradients.get(link.ptr, ())) if owner is not None]
+            owners = [owner for owner in owners if owner._grad is not None and owner._grad.ptr == link.ptr]
+            if owners:
+                return next((owner for owner in owners if owner._grad is link), owners[-1])
             link = link._ref
         return None
 

@@ -18,7 +18,11 @@ LISTED_LEAVES = 30
 def candidates(watch: Watch) -> list[Leaf]:
     """The leaves that can be parameters: a loss that is added to counts as read, and is none."""
     losses = {b.loss_serial for b in watch.backwards}
-    return [leaf for leaf in watch.leaves.values() if leaf.serial not in losses]
+    return [
+        leaf
+        for leaf in watch.leaves.values()
+        if leaf.serial not in losses and (leaf.stands_for is None or leaf.read_itself)
+    ]
 
 
 def choose(watch: Watch) -> tuple[list[Leaf], str]:

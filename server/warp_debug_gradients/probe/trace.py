@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable
 
 import numpy as np
@@ -23,6 +23,7 @@ from .registry import LaunchArguments, Registry, root
 from .tapes import Tapes, TapeState, recorded_arrays
 
 NAMED_BACKWARDS = 4  # variables are looked up by name around the first backward calls; later ones reuse the names
+NAMED_PARTS = 64  # lines that read a part of a gradient buffer, of which the view they use is looked up
 CHECKSUM_LIMIT = 64 << 20  # bytes; a larger parameter is not compared between iterations by content
 
 
@@ -44,7 +45,9 @@ class Leaf:
     content: int | None = None
     history: list[Entry] = field(default_factory=list)
     uses: list[dict[str, Any]] = field(default_factory=list)  # one a backward call: serial, first use, last write
-    orphan: bool = False  # its gradient is read, yet no tape reads it
+    orphan: bool = False  # its gradient is read, yet no tape reads it by this array
+    read_itself: bool = False  # its gradient is read as this array's, not through another view of the memory
+    stands_for: str | None = None  # key of the leaf through which this memory's gradient is read
     carrier: bool = False  # its gradient seeds a later backward pass: a link of a chain of tapes, not a parameter
 
 
@@ -156,6 +159,7 @@ class Watch:
         self._views: list[tuple[Leaf, Entry, weakref.ref]] = []
         self.seeds = SeedMemory()
         self.leads = Leads(origins)
+        self._part_sites: set[Any] = set()
 
     # -- hook interface ------------------------------------------------------------------------
 
@@ -281,7 +285,13 @@ class Watch:
         owner = self.registry.owner_of_gradient(array)
         if owner is None:
             return
+        if array is not owner._grad and array.size < owner.size and len(self._part_sites) < NAMED_PARTS:
+            owner = self._owner_of_part(array) or owner
         matches = self._matching(array)
+        if matches and self.backwards and not any(leaf.array() is owner or leaf.read_itself for leaf in matches):
+            matches = [self._adopt_view(owner, matches)]
+        for leaf in matches:
+            leaf.read_itself = leaf.read_itself or leaf.array() is owner
         if not matches and self.backwards and is_differentiable(owner) and not self._is_intermediate(owner):
             matches = [self._adopt_orphan(owner)]
         if not matches:
@@ -291,6 +301,19 @@ class Watch:
         place = names.place(self.origins.frame(3))
         for leaf in matches:
             self._log_read(leaf, event, how, place)
+
+    def _owner_of_part(self, gradient: Any) -> Any | None:
+        """The view whose `.grad` is a part of another array's gradient (`patch.grad`, where patch = image[2:4])."""
+        frame = self.origins.frame(4)
+        site = (frame.f_code, frame.f_lineno) if frame is not None else None
+        if site is None or site in self._part_sites:
+            return None
+        self._part_sites.add(site)
+        for _, array in names.reachable(self.origins.frames(frame)):
+            if array._grad is gradient:
+                self.registry.own_gradient(array)
+                return array
+        return None
 
     def _log_read(self, leaf: Leaf, event: Event, how: str, place: dict[str, Any] | None) -> None:
         owner = leaf.array()
@@ -376,7 +399,7 @@ class Watch:
         for leaf in [leaf for leaf in self.leaves.values() if leaf.orphan and leaf.key not in keys]:
             array = leaf.array()
             if array is not None:
-                keys.append(self._leaf(array, None, [], call))
+                keys.append(self._leaf(array, state, [], call))
         self.seeds.handed(grads, self.registry)
         loss_base = root(loss).ptr if is_array(loss) else -1
         self.backwards.append(
@@ -521,6 +544,22 @@ class Watch:
         norm = float(np.linalg.norm(leaf.gradient.astype(float)))
         leaf.history.append(Entry("write", leaf.uses[-1]["last_write"]))
         leaf.history.append(Entry("backward", call.event, call.call, self.keep(leaf.gradient), norm))
+        call.keys.append(leaf.key)
+        return leaf
+
+    def _adopt_view(self, owner: Any, matches: list[Leaf]) -> Leaf:
+        """The gradient is read through another array (the base, or a view) than the tape reads: that one counts."""
+        call, twin, serial = self.backwards[-1], matches[0], self.registry.serial(owner)
+        found = self._find_names([owner], self.origins.frame(4))
+        leaf = self._new_leaf(owner, serial, found.get(id(owner), []))
+        leaf.orphan = True
+        leaf.gradient, leaf.content = scalars(owner._grad), None
+        leaf.uses = [{**use, "serial": serial} for use in twin.uses]
+        leaf.history = [replace(entry, gradient=None) for entry in twin.history if entry.kind != "read"]
+        for entry in [e for e in leaf.history if e.kind == "backward"][-1:]:
+            entry.gradient, entry.norm = self.keep(leaf.gradient), float(np.linalg.norm(leaf.gradient.astype(float)))
+        for each in matches:
+            each.stands_for = leaf.key
         call.keys.append(leaf.key)
         return leaf
 
