@@ -14,6 +14,7 @@ import numpy as np
 MAX_STRUCT_DEPTH = 6  # nested wp.struct fields; deeper nesting is a cycle or not a struct
 
 _is_quiet = [False]
+_array_classes: dict[type, bool] = {}
 
 
 def _warp() -> Any:
@@ -45,7 +46,12 @@ def quiet() -> Iterator[None]:
 
 def is_array(value: Any) -> bool:
     """A wp.array that owns or views memory (a type annotation such as `wp.array(dtype=float)` does not)."""
-    return getattr(value, "ptr", None) is not None and hasattr(value, "strides") and hasattr(value, "_is_read")
+    kind = value.__class__
+    known = _array_classes.get(kind)
+    if known is None:
+        known = any(c.__name__ == "array" and c.__module__.split(".")[0] == "warp" for c in kind.__mro__)
+        _array_classes[kind] = known
+    return known and getattr(value, "ptr", None) is not None
 
 
 def struct_fields(value: Any) -> list[tuple[str, Any]] | None:

@@ -53,9 +53,13 @@ class Origins:
     def frame(self, depth: int = 1) -> types.FrameType | None:
         """The nearest frame that is neither Warp's nor ours; None where the event came from neither."""
         frame: types.FrameType | None = sys._getframe(depth)
-        while frame is not None and not self.is_user(frame.f_code):
+        known = self._known
+        while frame is not None:
+            code = frame.f_code
+            if known[code] if code in known else self.is_user(code):
+                return frame
             frame = frame.f_back
-        return frame
+        return None
 
     def frames(self, frame: types.FrameType | None) -> Iterable[types.FrameType]:
         """The frame and its callers, innermost first, the user's only."""

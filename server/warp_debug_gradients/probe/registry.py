@@ -44,8 +44,9 @@ class Registry:
         """Remember that `array.grad`'s memory belongs to `array`."""
         gradient = array._grad
         if gradient is not None and gradient.ptr is not None:
-            known = [owner for owner in self._gradients.get(gradient.ptr, ()) if owner() not in (None, array)]
-            self._gradients[gradient.ptr] = [*known, weakref.ref(array)]
+            known = self._gradients.get(gradient.ptr, ())
+            others = [owner for owner in known if owner() is not None and owner() is not array]
+            self._gradients[gradient.ptr] = [*others, weakref.ref(array)]
 
     def serial(self, array: Any) -> int:
         """The array's number; -1 for one that was made before the hooks or behind them."""
@@ -58,10 +59,12 @@ class Registry:
         """
         link: Any = array
         while link is not None and is_array(link):
-            owners = [owner for owner in (each() for each in self._gradients.get(link.ptr, ())) if owner is not None]
-            owners = [owner for owner in owners if owner._grad is not None and owner._grad.ptr == link.ptr]
-            if owners:
-                return next((owner for owner in owners if owner._grad is link), owners[-1])
+            known = self._gradients.get(link.ptr)
+            if known is not None:
+                owners = [owner for owner in (each() for each in known) if owner is not None]
+                owners = [owner for owner in owners if owner._grad is not None and owner._grad.ptr == link.ptr]
+                if owners:
+                    return next((owner for owner in owners if owner._grad is link), owners[-1])
             link = link._ref
         return None
 
@@ -72,8 +75,9 @@ class Registry:
 
 def root(array: Any) -> Any:
     """The array that owns the memory a view looks into."""
-    while is_array(array._ref):
-        array = array._ref
+    base = array._ref
+    while base is not None and is_array(base):
+        array, base = base, base._ref
     return array
 
 
@@ -126,6 +130,13 @@ class LaunchArguments:
         found: list[tuple[Any, bool, bool]] = []
         for label, value in zip(labels, [*inputs, *outputs], strict=False):
             if value is None or isinstance(value, (int, float)):
+                continue
+            if is_array(value):
+                how = access.get(label)
+                if how is None:
+                    found.append((value, True, True))
+                elif how.read or how.written:
+                    found.append((value, how.read, how.written))
                 continue
             for path, array in arrays_in(value):
                 how = access.get(f"{label}.{path}" if path else label)

@@ -28,17 +28,19 @@ class TapeState:
         """Add one operation: its arrays as (array, read, written)."""
         self.ops += 1
         self.kernels[name] += 1
+        ranges = self.written
         for array, read, _ in arrays:
-            base = root(array).ptr
+            start = array.ptr
+            base = start if array._ref is None else root(array).ptr
             if base not in self.first_use:
                 self.first_use[base] = (event, last_write.get(base, -1))
             if read:
-                self.outputs.pop(array.ptr, None)
-                if array.ptr not in self.leaves and array._grad is not None and not self.written.touches(*span(array)):
-                    self.leaves[array.ptr] = array
+                self.outputs.pop(start, None)
+                if start not in self.leaves and array._grad is not None and not ranges.touches(*span(array)):
+                    self.leaves[start] = array
         for array, _, written in arrays:
             if written:
-                self.written.add(*span(array))
+                ranges.add(*span(array))
                 if array._grad is not None:
                     self.outputs[array.ptr] = array
 

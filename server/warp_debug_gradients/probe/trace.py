@@ -23,6 +23,7 @@ from .registry import LaunchArguments, Registry, root
 from .tapes import Tapes, TapeState, recorded_arrays
 
 NAMED_BACKWARDS = 4  # variables are looked up by name around the first backward calls; later ones reuse the names
+PLAIN = (int, float, bool)  # launch arguments that hold no array
 NAMED_PARTS = 64  # lines that read a part of a gradient buffer, of which the view they use is looked up
 CHECKSUM_LIMIT = 64 << 20  # bytes; a larger parameter is not compared between iterations by content
 
@@ -238,10 +239,9 @@ class Watch:
         return inputs or (), outputs or ()
 
     def _before_launch(self, event: Event) -> None:
-        inputs, outputs = self.launch_arguments(event)
-        for values in (inputs, outputs):
+        for values in self.launch_arguments(event):
             for value in values:
-                if is_array(value) and self.registry.might_be_gradient(value):
+                if value.__class__ not in PLAIN and is_array(value) and self.registry.might_be_gradient(value):
                     self._maybe_read(event, value, f"launch of {getattr(event.subject, 'key', 'a kernel')}")
 
     def _after_launch(self, event: Event) -> None:
@@ -360,7 +360,9 @@ class Watch:
         self._views = alive
 
     def _note_zeroed(self, event: Event, array: Any) -> None:
-        if not is_array(array) or self.registry.owner_of_gradient(array) is None:
+        if not is_array(array) or not self.registry.might_be_gradient(array):
+            return
+        if self.registry.owner_of_gradient(array) is None:
             return
         for leaf in self._matching(array):
             self._zero_entry(leaf, event)
