@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator
 
 # What a graph executes. Reads by the host, allocations and the tape's own bookkeeping happen at capture only.
-EXECUTED = frozenset({"launch", "command", "copy", "zero_", "fill_", "assign", "backward", "tape_zero", "tape_reset"})
+EXECUTED = frozenset(
+    {"launch", "command", "copy", "zero_", "fill_", "assign", "native", "backward", "tape_zero", "tape_reset"}
+)
 MARKERS = frozenset({"tape_enter", "tape_exit"})
 
 

@@ -118,6 +118,7 @@ def install(wp: Any, listener: Listener, place_of_caller: Callable[[], Any] = la
     _patch_array(wp, hub)
     _patch_tape(wp, hub)
     _patch_functions(wp, hub)
+    _patch_native(wp, hub)
     _patch_capture(wp, hub)
     _time_compilation(context, hub)
     return hub
@@ -254,6 +255,29 @@ def _wrapped_function(original: Callable, kind: str, position: int, argument: st
         return hub.run(kind, _argument(args, kwargs, position, argument), original, args, kwargs)
 
     return function
+
+
+# Operations that Warp runs in native code, on no tape: a captured graph holds them, and needs them.
+_NATIVE_METHODS = (("HashGrid", "build"), ("Mesh", "refit"), ("Bvh", "refit"), ("Bvh", "rebuild"))
+_NATIVE_FUNCTIONS = (
+    "array_scan",
+    "array_sum",
+    "array_inner",
+    "radix_sort_pairs",
+    "segmented_sort_pairs",
+    "runlength_encode",
+)
+
+
+def _patch_native(wp: Any, hub: Hub) -> None:
+    for owner_name, name in _NATIVE_METHODS:
+        owner = getattr(wp, owner_name, None)
+        if owner is not None and hasattr(owner, name):
+            _patch_method(owner, name, "native", hub)
+    for name in _NATIVE_FUNCTIONS:
+        original = getattr(wp.utils, name, None)
+        if original is not None:
+            setattr(wp.utils, name, _wrapped_function(original, "native", 0, "array", hub))
 
 
 def _patch_capture(wp: Any, hub: Hub) -> None:
