@@ -80,9 +80,12 @@ def title(result: Result) -> str:
 def _found(result: Result) -> str | None:
     """The first words where it is not the verdict that was asked for."""
     if isinstance(result, EnableTrackerResult):
-        return {0: "CLEAN: no harmful overwrite", 1: "FOUND: a harmful overwrite"}.get(
-            result.exit_code, TITLES["inconclusive"]
+        what = (
+            "a harmful overwrite"
+            if any(o.harmful for o in result.overwrites)
+            else "a write that the tape does not know"
         )
+        return {0: "CLEAN: no harmful overwrite", 1: f"FOUND: {what}"}.get(result.exit_code, TITLES["inconclusive"])
     if isinstance(result, BisectStepsResult):
         words = "CLEAN: nothing stands out" if result.verdict == "agree" else "NOTHING FOUND"
         return {0: words, 1: "FOUND: where the gradient goes wrong"}.get(result.exit_code, TITLES["inconclusive"])

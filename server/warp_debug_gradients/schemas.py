@@ -601,6 +601,9 @@ class GradcheckResult(Result):
     warp_gradcheck: WarpGradcheck | None = None
 
 
+UNKNOWN_WRITES = {"accumulator_reset", "host_round_trip", "unrecorded_operation"}
+
+
 class EnableTrackerResult(Result):
     """Is anything overwritten that the backward pass needs: the content check and Warp's tracker, side by side."""
 
@@ -613,8 +616,8 @@ class EnableTrackerResult(Result):
 
     @property
     def exit_code(self) -> int:
-        """1: a harmful overwrite; 4: the content check was not possible, or an overwrite is undecided."""
-        if any(o.harmful for o in self.overwrites):
+        """1: a harmful overwrite, or a write that the tape does not know; 4: the content check was not possible, or an overwrite is undecided."""
+        if any(o.harmful for o in self.overwrites) or any(c.code in UNKNOWN_WRITES for c in self.causes):
             return 1
         undecided = self.reason is not None or any(o.harmful is None for o in self.overwrites)
         return 4 if self.status == "completed" and undecided else super().exit_code

@@ -5,6 +5,7 @@ import pytest
 from warp_debug_gradients.operations.constructs import (
     Construct,
     find_constructs,
+    numpy_write,
     tape_start,
     unrecorded_writer,
     zeroing_line,
@@ -340,3 +341,8 @@ def test_statements_that_no_tape_records(variable, expected):
 def test_where_a_gradient_is_zeroed():
     assert zeroing_line(UNRECORDED, 11, 13) == 12
     assert zeroing_line(UNRECORDED, 12, 13) is None
+
+
+def test_where_a_numpy_view_is_written():
+    source = "view = mid.numpy()\ncopy = top.numpy().copy()\ncopy[0] = 1\nfor t in s:\n    view[t, 0] = 3.0\nlow.numpy()[0] += 1\n"
+    assert [numpy_write(source, name) for name in ("mid", "top", "low", "none")] == [5, None, 6, None]

@@ -12,6 +12,7 @@ from warp_debug_gradients.operations.bisect_steps import bisect_steps
 from warp_debug_gradients.operations.enable_tracker import enable_tracker
 from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon
 from warp_debug_gradients.operations.knob import between, constant, knob_message, sweep_values, unsettled
+from warp_debug_gradients.operations.ledger import place_numpy_writes
 from warp_debug_gradients.operations.picture import draw_ledger
 from warp_debug_gradients.render import render
 from warp_debug_gradients.schemas import (
@@ -284,3 +285,11 @@ def test_an_uninitialised_device_is_named():
     result = RunReproResult(run_id="r", operation="run_repro", status="completed", message="m", evidence="e")
     assert "device not initialised" in render(result)
     assert RunReproRequest(script="x").env == []
+
+
+def test_a_write_through_a_view_gets_the_line_that_the_source_shows(workspace):
+    (workspace.root / "view.py").write_text("v = mid.numpy()\nlaunch(mid)\nv[:] = 3.0\n")
+    row = {"variable": "mid", "reader": {"file": "view.py", "line": 2}, "writer": {"what": "a write that no hook saw (a NumPy view)"}}  # fmt: skip
+    jump = {"file": "view.py", "line": 1, "writers": [{"what": "a write to mid through a NumPy view", "file": "view.py", "line": 1}]}  # fmt: skip
+    place_numpy_writes(workspace, {"overwrites": [row], "jumps": [jump]})
+    assert (row["writer"]["file"], row["writer"]["line"], jump["line"]) == ("view.py", 3, 3)

@@ -74,6 +74,27 @@ def unrecorded_writer(source: str, tape: int, backward: int, variable: str) -> t
     return None
 
 
+def numpy_write(source: str, variable: str) -> int | None:
+    """The innermost statement that writes into a NumPy view of `variable`: `view = x.numpy()` ... `view[...] = ...`."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
+    views = {f"{variable}.numpy()"}
+    for node in (n for n in ast.walk(tree) if isinstance(n, ast.Assign)):
+        value = ast.unparse(node.value)
+        if any(view in value for view in views) and ".copy(" not in value and "np.array(" not in value:
+            views |= {ast.unparse(target) for target in node.targets}
+    places = [
+        (-node.col_offset, node.lineno)  # a write in an inner loop is likelier than one that prepares
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AugAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Subscript) and ast.unparse(target.value) in views
+    ]
+    return min(places)[1] if places else None
+
+
 def zeroing_line(source: str, backward: int, read: int) -> int | None:
     """The line between backward and the read of the gradient that zeroes it."""
     try:

@@ -19,7 +19,8 @@ from warp_debug_gradients.worker import OnProgress, ProbeOutcome
 from warp_debug_gradients.workspace import Workspace
 
 OPERATION = "enable_tracker"
-CODES = {"overwrite", "accumulator_reset", "double_count", "missing_requires_grad", "backward_disabled", "tape_scope"}
+WRITES = {"overwrite", "inplace_muldiv", "accumulator_reset", "host_round_trip", "unrecorded_operation"}
+CODES = WRITES | {"double_count", "missing_requires_grad", "backward_disabled"}  # what an answer about arrays may name
 
 
 async def enable_tracker(
@@ -109,13 +110,15 @@ def content_message(result: EnableTrackerResult, kept: dict[str, Any]) -> str:
     if unsure:
         return f"{len(unsure)} overwrite(s), whose harm is not decided: {in_words(unsure[0])}."
     harmless = f" {len(result.overwrites)} overwrite(s) are harmless." if result.overwrites else ""
-    wrong = next((j for j in kept.get("jumps") or [] if j.get("significant")), None)
-    still = (
-        f" The gradient is wrong for another reason: AD = {_number(kept.get('autodiff'))}, "
-        f"FD = {_number(kept.get('finite_difference'))} along one direction."
-        if wrong
-        else ""
-    )
+    numbers = f"AD = {_number(kept.get('autodiff'))}, FD = {_number(kept.get('finite_difference'))} along one direction"
+    unknown = next((j for j in kept.get("jumps") or [] if j.get("significant") and j.get("kind") == "unrecorded"), None)
+    if unknown:
+        return (
+            f"The tape does not know of a write that changes the derivative: {unknown.get('kernel') or 'a write'} at "
+            f"{unknown.get('file')}:{unknown.get('line')}, {percent(unknown.get('share'))} of it ({numbers}).{harmless}"
+        )
+    wrong = any(j.get("significant") for j in kept.get("jumps") or [])
+    still = f" The gradient is wrong for another reason: {numbers}." if wrong else ""
     return (
         f"No harmful overwrite in iteration {result.iteration}: what the adjoints need had the same content when they "
         f"read it.{harmless}{still}"
@@ -173,7 +176,7 @@ def _tracker_sentence(result: EnableTrackerResult) -> str:
 def next_call(result: EnableTrackerResult, request: EnableTrackerRequest) -> NextCall:
     """After a finding its repair, else the search goes on."""
     arguments = request.model_dump(exclude_defaults=True)
-    if any(o.harmful for o in result.overwrites):
+    if result.exit_code == 1:
         same = {**arguments, "iteration": result.iteration}
         return NextCall(
             tool="gradcheck_full_horizon", arguments=same, why="After the repair: the gradient has to agree."

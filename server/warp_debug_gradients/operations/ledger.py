@@ -7,12 +7,13 @@ from typing import Any
 
 from warp_debug_gradients.errors import ProbeFailed
 from warp_debug_gradients.operations import explain
-from warp_debug_gradients.operations.constructs import Construct, find_constructs
+from warp_debug_gradients.operations.constructs import Construct, find_constructs, numpy_write
 from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
 from warp_debug_gradients.operations.iterations import choose_iterations
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.schemas import NextCall, Observation, Overwrite, Result, Target, WhatIf, as_float
 from warp_debug_gradients.worker import ProbeOutcome
+from warp_debug_gradients.workspace import Workspace
 
 TRACE_SHARE = 0.5
 QUICK = {"directions": 1, "elements": 0, "windows": 2}  # options of the check that only looks for the place
@@ -99,6 +100,7 @@ async def keep_ledger(
     if ledger is None and kept:
         ledger = max(kept, key=lambda k: abs(_difference(k)))
     if ledger is not None:
+        place_numpy_writes(measurement.workspace, ledger)
         return ledger, outcome
     if found.get("reason"):
         message = str(found.get("message") or "The ledger could not be kept.")
@@ -108,6 +110,30 @@ async def keep_ledger(
         raise Ended(status="timeout", reason="time", message=message, iteration=iteration, **common(trace))
     detail = (found.get("error") or {}).get("message") or outcome.death or "it reported no ledger"
     raise ProbeFailed(f"The ledger was not kept: {detail}. Its output is in {measurement.evidence.relative}.")
+
+
+def place_numpy_writes(workspace: Workspace, ledger: dict[str, Any]) -> None:
+    """No hook sees a write through a NumPy view: where the source shows one statement that makes it, that is its line."""
+    for row in ledger.get("overwrites") or []:
+        where = row.get("reader") or {}
+        _place_numpy_write(workspace, row.get("writer") or {}, str(row.get("variable")), where)
+    for jump in ledger.get("jumps") or []:
+        for writer in jump.get("writers") or []:
+            words = str(writer.get("what")).split()  # "a write to temp through a NumPy view"
+            variable = words[3] if words[:3] == ["a", "write", "to"] else ""
+            if variable and _place_numpy_write(workspace, writer, variable, jump):
+                jump.update(file=writer["file"], line=writer["line"])
+
+
+def _place_numpy_write(workspace: Workspace, writer: dict[str, Any], variable: str, where: dict[str, Any]) -> bool:
+    file = writer.get("file") or where.get("file")
+    if "NumPy" not in str(writer.get("what")) or not file or not (workspace.root / file).is_file():
+        return False
+    line = numpy_write((workspace.root / file).read_text(errors="replace"), variable)
+    if line is None:
+        return False
+    writer.update(file=file, line=line, what=f"a write to {variable} through a NumPy view")
+    return True
 
 
 def settings(check: dict[str, Any] | None) -> dict[str, Any]:
