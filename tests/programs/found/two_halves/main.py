@@ -1,0 +1,45 @@
+"""Two halves of one array, each with its own step size."""
+import numpy as np
+import warp as wp
+
+N = 6
+wp.init()
+rng = np.random.default_rng(3)
+START = rng.uniform(0.2, 1.0, N).astype(np.float32)
+TARGET = rng.uniform(0.2, 1.0, N).astype(np.float32)
+
+
+@wp.kernel
+def response(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = wp.sin(x[i]) + 0.3 * x[i] * x[i]
+
+
+@wp.kernel
+def misfit(y: wp.array(dtype=float), data: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    i = wp.tid()
+    d = y[i] - data[i]
+    wp.atomic_add(loss, 0, d * d)
+
+
+def forward(x):
+    y = wp.zeros(N, dtype=float, requires_grad=True)
+    wp.launch(response, N, inputs=[x], outputs=[y])
+    wp.launch(misfit, N, inputs=[y, data], outputs=[loss])
+
+
+data = wp.array(TARGET, dtype=float)
+loss = wp.zeros(1, dtype=float, requires_grad=True)
+both = wp.array(np.concatenate([START, 0.5 * START]), dtype=float, requires_grad=True)
+first = both[:N]
+second = both[N:]
+for step in range(4):
+    loss.zero_()
+    with wp.Tape() as tape:
+        forward(first)
+        forward(second)
+    tape.backward(loss)
+    first.assign(first.numpy() - 0.1 * first.grad.numpy())
+    second.assign(second.numpy() - 0.05 * second.grad.numpy())
+    tape.zero()
+    print(step, loss.numpy()[0])
