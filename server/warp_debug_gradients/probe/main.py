@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from typing import Any, Callable, NoReturn
 
@@ -71,6 +72,14 @@ class Session:
     def _leave(self, outcome: Any) -> int:
         """The program's end is ours: let exit handlers run, but report success, since a result was written."""
         return 0
+
+    def stop(self, reason: str) -> NoReturn:
+        """End the program here. Other threads may wait for this one for ever, so that is not left to the main one."""
+        if threading.current_thread() is not threading.main_thread():
+            self.write(self.result(None, reason))
+            sys.stdout.flush()
+            os._exit(0)
+        raise StopProgram(reason)
 
     def _terminated(self, number: int, frame: Any) -> None:
         if not self._written:
@@ -266,7 +275,7 @@ class Director:
 
     def _answer_rerun(self, reply: dict[str, Any]) -> None:
         self.reply = reply
-        raise StopProgram("enough")
+        self.session.stop("enough")
 
     def end_rerun(self, ending: str | None) -> None:
         """The program ended; a reference may end there, an evaluation has then failed."""
@@ -285,7 +294,7 @@ class Director:
     def before(self, event: Any) -> None:
         if self.measurement is None:
             if event.index % STOP_CHECK_EVENTS == 0 and time.perf_counter() > self.session.deadline:
-                raise StopProgram("budget")
+                self.session.stop("budget")
             if self.session.mode == "trace" and event.kind == "backward":
                 self.session.progress("trace", f"watching: backward call {len(self.session.watch.backwards) + 1}")
             while self._pending and self._pending[0]["pause"] <= event.index and self.measurement is None:
@@ -330,7 +339,7 @@ class Director:
                 check["seconds_per_evaluation"] = sum(seconds) / max(1, len(seconds))
             self.checks.extend(finished.value)
         if not self._pending:
-            raise StopProgram("enough")
+            self.session.stop("enough")
 
     def _keep_ledger(self, plan: dict[str, Any]) -> None:
         """Make the ledger of one iteration; in a forked child, become the listener of its run."""
@@ -342,7 +351,7 @@ class Director:
             self.measurement = self.inner = child.recorder
             return
         if not self._pending:
-            raise StopProgram("enough")
+            self.session.stop("enough")
 
     def result(self) -> dict[str, Any]:
         if self.session.mode == "ledger":
