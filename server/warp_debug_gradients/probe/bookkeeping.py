@@ -138,12 +138,13 @@ class Stepper:
     def _operation(self, operation: Operation, entry: Any, tape: Any) -> None:
         numbers = self._numbers(operation)
         after = self._terms(numbers)
+        left = {n: self.now.bytes[n].copy() for n in self._updated(operation)}
         for shadows in (self.now, self.plus, self.minus):
             shadows.undo(operation.index, WRITTEN)
         clobbered = self._clobbered(operation)
-        for item in clobbered:
-            item.harmful = self._harm(operation, entry, tape)
-        self._adjoint(operation, entry, tape, restore=self._wanted(operation))
+        if clobbered:
+            self._judge(operation, entry, tape, clobbered, left)
+        self._adjoint(entry, tape, {n: self.now.bytes[n] for n in self._wanted(operation)})
         self.book.clobbered.extend(clobbered)
         self._watch_finite(operation)
         term = self._terms(numbers)
@@ -157,18 +158,27 @@ class Stepper:
         jump.lost = self._lost(operation)
         self.book.jumps.append(jump)
 
-    def _adjoint(self, operation: Operation, entry: Any, tape: Any, restore: set[int]) -> None:
-        """Run one adjoint; `restore` names the roots that are given their content from before the operation."""
+    def _adjoint(self, entry: Any, tape: Any, contents: dict[int, np.ndarray]) -> None:
+        """Run one adjoint while the named roots have the given contents."""
         saved = []
-        for number in restore:
+        for number, content in contents.items():
             live = memory(self.recorder.roots[number])
-            if not np.array_equal(live, self.now.bytes[number]):
+            if not np.array_equal(live, content):
                 saved.append((live, live.copy()))
-                live[:] = self.now.bytes[number]
+                live[:] = content
         tape.launches = [entry]
         self.backward(tape)
         for live, content in saved:
             live[:] = content
+
+    def _updated(self, operation: Operation) -> set[int]:
+        """The roots that the operation reads and changes: an overwrite may be its own, or come later."""
+        both = {
+            self.recorder.number(root(a.array))
+            for a in operation.accesses
+            if a.read and a.written and not a.accumulated
+        }
+        return both & self.now.pending(operation.index, WRITTEN)
 
     def _wanted(self, operation: Operation) -> set[int]:
         if self.restore is None:
@@ -288,15 +298,15 @@ class Stepper:
                     largest / size if size else float("inf"),
                     access.written,
                     None,
-                    self._writer(operation, access),
+                    {"what": f"kernel {operation.kernel}, the same launch", **_file_line(operation.place)}
+                    if access.written
+                    else self._writer(operation, access),
                 )
             )
         return found
 
     def _writer(self, operation: Operation, access: Access) -> dict[str, Any] | None:
         """The first that changed the root after the operation read it."""
-        if access.written:
-            return {"what": f"kernel {operation.kernel}, the same launch", **_file_line(operation.place)}
         recording = self.recorder.recording
         low, high = extent(access.array)
 
@@ -313,23 +323,33 @@ class Stepper:
             return {"what": f"kernel {later.kernel}" if later.definition else later.kernel, **_file_line(later.place)}
         return self._unseen_writer(low, high, operation.index)
 
-    def _harm(self, operation: Operation, entry: Any, tape: Any) -> bool:
-        """Whether the adjoint comes out differently with the operation's inputs as they were."""
+    def _judge(
+        self, operation: Operation, entry: Any, tape: Any, clobbered: list[Clobbered], left: dict[int, np.ndarray]
+    ) -> None:
+        """Whether the adjoint needs the overwritten values, and whether the operation itself overwrote them.
+
+        left: what the operation left in the roots that it updates. Where the adjoint is right on that, its own
+        write did no harm, and the harm came later.
+        """
+        before = {n: self.now.bytes[n] for n in self._numbers(operation) if n in self.now.bytes}
+        as_is, restored = (self._tried(operation, entry, tape, contents) for contents in ({}, before))
+        harmful = not _same(as_is, restored)
+        later = bool(left) and harmful and _same(self._tried(operation, entry, tape, {**before, **left}), restored)
+        for item in clobbered:
+            item.harmful = harmful
+            if later and item.in_kernel:
+                item.in_kernel = False
+                item.writer = self._writer(operation, item.access)
+
+    def _tried(self, operation: Operation, entry: Any, tape: Any, contents: dict[int, np.ndarray]) -> list[np.ndarray]:
+        """The gradient buffers that the adjoint would leave; they are put back."""
         holders = [h for n in self._numbers(operation) for h in self._gradients.get(n, ())]
         start = [np.array(host(h._grad), copy=True) for h in holders]
-        results = []
-        for restore in (set(), {n for n in self._numbers(operation) if n in self.now.bytes}):
-            self._adjoint(operation, entry, tape, restore)
-            results.append([np.array(host(h._grad), copy=True) for h in holders])
-            for holder, content in zip(holders, start):
-                overwrite(holder._grad, content.reshape(-1))
-        for as_is, restored in zip(*results):
-            if as_is.size == 0:
-                continue
-            size = float(np.nanmax(np.abs(restored))) if np.any(np.isfinite(restored)) else 0.0
-            if not np.allclose(as_is, restored, rtol=1e-5, atol=CHANGED_FRACTION * size, equal_nan=True):
-                return True
-        return False
+        self._adjoint(entry, tape, contents)
+        result = [np.array(host(h._grad), copy=True) for h in holders]
+        for holder, content in zip(holders, start):
+            overwrite(holder._grad, content.reshape(-1))
+        return result
 
     # -- lost terms and non-finite adjoints ------------------------------------------------------
 
@@ -338,13 +358,8 @@ class Stepper:
         found = []
         for access in operation.accesses:
             number = self.recorder.number(root(access.array))
-            if (
-                not access.read
-                or number in self._gradients
-                or access.array._grad is not None
-                or number not in self.now.bytes
-            ):
-                continue
+            if not access.read or access.array._grad is not None or number not in self.now.bytes:
+                continue  # a view taken before requires_grad has no buffer, though its base has one
             present = host(access.array)
             if present.dtype.kind != "f" or number not in self.plus.bytes or number not in self.minus.bytes:
                 continue
@@ -395,6 +410,15 @@ class Stepper:
         ) or self.recorder.registry.allocated.get(self.recorder.registry.serial(root(array)))
         name = (names.assigned_name(*place) if place else None) or label
         return {"variable": name, "allocated": {"file": place[0], "line": place[1]} if place else None}
+
+
+def _same(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
+    """Whether two outcomes of an adjoint are equal up to round-off."""
+    for a, b in zip(some, others):
+        size = float(np.nanmax(np.abs(b))) if b.size and np.any(np.isfinite(b)) else 0.0
+        if not np.allclose(a, b, rtol=1e-5, atol=CHANGED_FRACTION * size, equal_nan=True):
+            return False
+    return True
 
 
 def _total(terms: Any) -> Term:

@@ -16,7 +16,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import quarantine
+from . import names, quarantine
 from .access import argument_access
 from .arrays import quiet
 from .bookkeeping import Book, Stepper
@@ -143,6 +143,7 @@ class LedgerRun:
             answer=lambda message: _send(write_end, {"ok": False, "error": message}),
             detailed=name == "book",
         )
+        recorder.early_loss = self.plan["early_losses"].get(str(self.target))
         raise Ended(recorder)
 
     def _record_end(self, recorder: Recorder, event: Event) -> dict[str, Any]:
@@ -390,6 +391,12 @@ def _merged(clobbered: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(groups.values(), key=lambda row: (not row["harmful"], row["op"]))
 
 
+def _variable(recorder: Recorder, array: Any) -> str | None:
+    """The variable that the array was assigned to where it was made."""
+    place = recorder.registry.allocated.get(recorder.registry.serial(array))
+    return names.assigned_name(*place) if place else None
+
+
 def _observations(recorder: Recorder, seed_spent: bool) -> list[dict[str, Any]]:
     """What else the trace shows: facts, not faults."""
     found: list[dict[str, Any]] = []
@@ -434,7 +441,7 @@ def _observations(recorder: Recorder, seed_spent: bool) -> list[dict[str, Any]]:
                             "kind": "retain_grad",
                             "message": f"an array with retain_grad=True is written {len(writers)} times: its gradient is not consumed, so contributions count again",
                             **where,
-                            "variable": access.label,
+                            "variable": _variable(recorder, access.array) or access.label,
                         }
                     )
     signature: dict[Any, int] = {}

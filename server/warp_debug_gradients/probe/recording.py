@@ -98,6 +98,8 @@ class Recorder:
         self.shadows = shadows
         self.at_target = at_target
         self.answer = answer  # sends a failure and ends the process
+        self.early_loss: dict[str, Any] | None = None  # where a loss array still holds what the tape left in it
+        self.early_value: float | None = None
         self.detailed = detailed  # places and names too: the unperturbed run
         self.recording = Recording()
         self.roots: dict[int, Any] = {}  # number of a root -> the root (kept alive)
@@ -116,6 +118,10 @@ class Recorder:
     def before(self, event: Event) -> None:
         if self.item is not None and self.item["event"] == event.index:
             self._perturb()
+        if self.early_loss is not None and self.early_loss["event"] == event.index:
+            reference = self.registry.wanted.get(self.early_loss["serial"])
+            loss = reference() if reference is not None else None
+            self.early_value = first_scalar(loss) if loss is not None else None
         new = event.subject is not self.recording.tape or event.replay is not None
         if (event.kind == "tape_enter" and new) or (event.kind == "tape_reset" and not new):
             self._begin(event.subject, event.replay is not None)
@@ -267,6 +273,8 @@ class Recorder:
 
     def objective(self, event: Event) -> float:
         """The loss that this backward call is handed; nan where it is seeded by arrays."""
+        if self.early_value is not None:
+            return self.early_value
         loss = event.args[1] if len(event.args) > 1 else event.kwargs.get("loss")
         return first_scalar(loss) if is_array(loss) else float("nan")
 
