@@ -9,126 +9,36 @@ from __future__ import annotations
 
 import math
 import time
-import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Callable, Generator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from .differences import Estimate, directional_derivative, refine
+from .differences import Estimate, directional_derivative
+from .elements import measure_elements
+from .evaluator import (
+    EPS,
+    EVALUATIONS,
+    Evaluator,
+    Options,
+    Reply,
+    Steps,
+    judge_direction,
+    make_request,
+    random_directions,
+    run_side_by_side,
+    typical_size,
+)
 from .signature import signature
-from .verdict import Judgement, combine, judge, round_off
+from .verdict import Judgement, combine, round_off
+from .windows import measure_windows
 
-Request = dict[str, Any]
-Reply = dict[str, Any]
-Steps = Generator[list[Request], list[Reply], Any]
-
-DIRECTIONS = 3  # one wrong component among thousands is missed by one direction in three, by three hardly ever
-ELEMENTS = 16  # single elements that are differenced to learn how a gradient is wrong
-WINDOWS = 4  # backward calls of one iteration whose own window is checked
-EVALUATIONS = 15  # a direction
-SEED = 20261202  # of the random directions: the same in every run, so that a check can be repeated
 MOVES = 3  # how often the moment of the perturbation is moved behind a write that no hook saw
+WEAK = ("imprecise", "unsettled", "kink", "quantised")  # what too small a signal looks like
+MANY_SCALARS = 64  # a parameter of which a random direction shows little
 CONFIRM_NOISE = 24.0  # a disagreement is looked at again where it is this many times the objective's noise
 CONFIRM_ULPS = 64.0  # and where the parameter still moves by this many of its own ulps
 CONFIRM_FRACTION = 0.35  # it is gone where every slope lies within this fraction of the gap around AD
-EPS = {"float16": 9.77e-4, "float32": 1.19209e-7, "float64": 2.220446e-16}
-
-
-@dataclass(frozen=True)
-class Options:
-    """remaining: seconds left for this check (a callable), used to leave out what would not fit, and to say so."""
-
-    directions: int = DIRECTIONS
-    elements: int = ELEMENTS
-    windows: int = WINDOWS
-    remaining: Callable[[], float] = lambda: math.inf
-    progress: Callable[[str, int, int], None] = lambda message, done, total: None
-
-
-class Evaluator:
-    """The objective of one iteration as a function of one parameter, in requests and replies."""
-
-    def __init__(
-        self,
-        plan: dict[str, Any],
-        parameter: dict[str, Any],
-        calls: list[int],
-        x0: np.ndarray,
-        reference: Reply,
-        event: int,
-    ):
-        self.plan, self.parameter, self.calls, self.x0, self.reference, self.event = (
-            plan,
-            parameter,
-            calls,
-            x0,
-            reference,
-            event,
-        )
-        self.until_call = max(calls)
-        self.wiped_at: int | None = None
-
-    def effective(self, delta: np.ndarray) -> np.ndarray:
-        """The perturbation that survives rounding to the parameter's dtype (float64)."""
-        rounded = (self.x0.astype(np.float64) + delta).astype(self.x0.dtype)
-        return rounded.astype(np.float64) - self.x0.astype(np.float64)
-
-    def request(self, delta: np.ndarray, watch: bool = False) -> Request:
-        item = {k: self.parameter[k] for k in ("key", "serial", "check_event")}
-        item.update(event=self.event, delta=delta)
-        return make_request(self.plan, [item], self.calls, self.until_call, watch=watch)
-
-    def value(self, reply: Reply) -> float:
-        """The objective of a reply; nan where the evaluation failed."""
-        if reply.get("survived") is False:
-            self.wiped_at = reply.get("wiped_at")
-        return objective(reply, self.plan, self.calls, self.reference)
-
-
-def make_request(
-    plan: dict[str, Any],
-    perturb: list[dict[str, Any]],
-    calls: list[int],
-    until_call: int,
-    watch: bool = False,
-    kind: str = "evaluate",
-) -> Request:
-    """One evaluation of the plan's iteration (see `evaluate` for the fields)."""
-    return {
-        "kind": kind,
-        "perturb": perturb,
-        "until_call": until_call,
-        "until_event": plan["until_event"],
-        "start_event": plan["pause"],
-        "calls": calls,
-        "outputs": {int(k): v for k, v in plan["outputs"].items()},
-        "early_losses": plan["early_losses"],
-        "watch": watch,
-        "objective": plan.get("objective"),
-        "parameters": plan["parameters"] if kind == "reference" else [],
-        "wanted": plan["parameters"],
-    }
-
-
-def objective(reply: Reply, plan: dict[str, Any], calls: list[int], reference: Reply) -> float:
-    """Sum of the losses handed to backward, plus ⟨seed, output⟩ where there was no loss; or the user's expression."""
-    if not reply["ok"]:
-        return math.nan
-    if plan.get("objective"):
-        return float(reply["objective"]) if reply["objective"] is not None else math.nan
-    total = 0.0
-    for call in calls:
-        if call in reply["losses"]:
-            total += reply["losses"][call]
-            if call not in reply["outputs"]:
-                continue
-        if call in reply["outputs"] and reply["outputs"][call].size == reference["seeds"][call].size:
-            total += float(reply["outputs"][call] @ reference["seeds"][call])
-        else:
-            return math.nan
-    return total
 
 
 def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
@@ -189,12 +99,12 @@ def _check_parameter(
     if any(not r["ok"] for r in repeats):
         return _give_up(result, "not_measured", next(r["error"] for r in repeats if not r["ok"]))
 
-    directions = _directions(x0, parameter["key"], options.directions)
+    directions = random_directions(x0, parameter["key"], options.directions)
     if cost * EVALUATIONS * len(directions) > options.remaining() and len(directions) > 1:
         directions = directions[:1]
         result["not_covered"].append("two of three random directions, for lack of time")
     estimates = yield from _settle(evaluator, directions, base, again, plan, result)
-    judged = [_judged(gradient, v, e, x0, plan) for v, e in zip(directions, estimates, strict=True)]
+    judged = [judge_direction(gradient, v, e, x0, plan) for v, e in zip(directions, estimates, strict=True)]
     result["evaluations"] = 3 + sum(e.evaluations for e in estimates)
     result["gradient"]["directions"] = [
         _direction_row(i, j, e) for i, (j, e) in enumerate(zip(judged, estimates, strict=True))
@@ -208,7 +118,9 @@ def _check_parameter(
             if j.finite_difference == overall.finite_difference or math.isnan(overall.finite_difference)
         )
         overall = yield from _confirm(overall, evaluator, directions[decisive], estimates[decisive], base, result)
-    elements = yield from _elements(
+    if overall.reason in WEAK and x0.size >= MANY_SCALARS:
+        overall = yield from _along_gradient(overall, evaluator, gradient, directions[0], base, again, result)
+    elements = yield from measure_elements(
         evaluator, gradient, x0, base, again, directions, estimates, overall, options, cost, result
     )
     wrong = [row for row in elements if row["verdict"] == "disagree"]
@@ -233,7 +145,9 @@ def _check_parameter(
     result["gradient"]["elements"] = elements
     _conclude(result, overall, judged, gradient, directions, estimates, elements, plan)
     if overall.verdict == "disagree" or len(plan["backward_calls"]) > 1:
-        result["windows"] = yield from _windows(evaluator, directions[0], base, plan, reference, options, cost, result)
+        result["windows"] = yield from measure_windows(
+            evaluator, directions[0], base, plan, reference, options, cost, result
+        )
     return result
 
 
@@ -284,55 +198,6 @@ def _read_place(used: dict[str, Any]) -> dict[str, Any] | None:
     return None if not read else {**(read.get("place") or {}), "how": read.get("how")}
 
 
-# -- directions ------------------------------------------------------------------------------------
-
-
-def typical_size(x0: np.ndarray) -> float:
-    """RMS of the parameter's finite scalars; 1 where all are zero (nothing says how large a change is small)."""
-    finite = x0[np.isfinite(x0)].astype(np.float64)
-    rms = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
-    return rms if rms > 0.0 else 1.0
-
-
-def _directions(x0: np.ndarray, key: str, count: int) -> list[np.ndarray]:
-    """Random directions with the parameter's RMS, float64, shape (scalars,). One scalar has one direction."""
-    rng = np.random.default_rng([SEED, zlib.crc32(key.rsplit("/", 1)[-1].encode())])
-    size = typical_size(x0)
-    if x0.size == 1:
-        return [np.array([size])]
-    made = []
-    for _ in range(min(count, max(2, x0.size))):
-        v = rng.standard_normal(x0.size)
-        made.append(v * (size / np.sqrt(np.mean(v**2))))
-    return made
-
-
-def _run(generators: Sequence[Generator[Any, Any, Any]], evaluator: Evaluator, vectors: list[np.ndarray]) -> Steps:
-    """Drive several step generators side by side; returns their estimates in order."""
-    estimates: list[Estimate | None] = [None] * len(generators)
-    wanted: dict[int, list[float]] = {}
-
-    def advance(i: int, replies: Any) -> None:
-        try:
-            wanted[i] = generators[i].send(replies)
-        except StopIteration as stop:
-            wanted.pop(i, None)
-            estimates[i] = stop.value
-
-    for i in range(len(generators)):
-        advance(i, None)
-    while wanted:
-        asked = [(i, t, evaluator.effective(t * vectors[i])) for i, steps in wanted.items() for t in steps]
-        replies = yield [evaluator.request(delta) for _, _, delta in asked]
-        values: dict[int, list[tuple[float, float]]] = {i: [] for i in wanted}
-        for (i, _, delta), reply in zip(asked, replies, strict=True):
-            v = vectors[i]
-            values[i].append((float(delta @ v) / float(v @ v), evaluator.value(reply)))
-        for i in list(values):
-            advance(i, values[i])
-    return estimates
-
-
 def _settle(
     evaluator: Evaluator,
     directions: list[np.ndarray],
@@ -346,7 +211,7 @@ def _settle(
     estimates: list[Estimate] = []
     for _ in range(MOVES):
         generators = [directional_derivative(base, again, 1.0, eps_f, eps_x, EVALUATIONS) for _ in directions]
-        estimates = yield from _run(generators, evaluator, directions)
+        estimates = yield from run_side_by_side(generators, evaluator, directions)
         if evaluator.wiped_at is None:
             break
         evaluator.wiped_at = None
@@ -357,6 +222,36 @@ def _settle(
     else:
         result["not_covered"].append("the parameter is rewritten again and again before its first use on the tape")
     return estimates
+
+
+def _along_gradient(
+    overall: Judgement,
+    evaluator: Evaluator,
+    gradient: np.ndarray,
+    direction: np.ndarray,
+    base: float,
+    again: list[float],
+    result: dict[str, Any],
+) -> Steps:
+    """One more direction where random ones say too little: in it, all scalars push the objective the same way.
+
+    Of n scalars a random direction moves the objective by some |g| RMS(v), this one by up to sqrt(n) times that.
+    """
+    if not np.all(np.isfinite(gradient)) or not np.any(gradient):
+        return overall
+    v = np.abs(direction) * np.where(gradient == 0.0, np.sign(direction), np.sign(gradient))
+    estimates = yield from _settle(evaluator, [v], base, again, evaluator.plan, result)
+    result["evaluations"] += estimates[0].evaluations
+    j = judge_direction(gradient, v, estimates[0], evaluator.x0, evaluator.plan)
+    result["gradient"]["directions"].append({**_direction_row(0, j, estimates[0]), "label": "along the gradient"})
+    if j.verdict == "disagree":
+        return (yield from _confirm(j, evaluator, v, estimates[0], base, result))
+    if j.verdict == "agree":
+        result["not_covered"].append(
+            f"directions other than the gradient's own: random ones are undecided ({overall.reason})"
+        )
+        return j
+    return overall
 
 
 def _confirm(
@@ -400,19 +295,6 @@ def _confirm(
     return replace(overall, verdict="inconclusive", reason=reason, message=text)
 
 
-def _magnitude(gradient: np.ndarray, v: np.ndarray) -> float:
-    """The usual size of <g, v> for a random v of this RMS: |g| RMS(v)."""
-    finite = gradient[np.isfinite(gradient)]
-    return float(np.linalg.norm(finite)) * float(np.sqrt(np.mean(v**2)))
-
-
-def _judged(gradient: np.ndarray, v: np.ndarray, estimate: Estimate, x0: np.ndarray, plan: dict[str, Any]) -> Judgement:
-    with np.errstate(invalid="ignore"):
-        along = float(gradient @ v)
-    eps = max(EPS.get(str(x0.dtype), 0.0), EPS.get(plan["objective_dtype"], EPS["float32"]))
-    return judge(along, estimate, eps, _magnitude(gradient, v))
-
-
 def _direction_row(i: int, j: Judgement, e: Estimate) -> dict[str, Any]:
     return {
         "label": f"random direction {i + 1}",
@@ -438,119 +320,6 @@ def relative(ad: float, fd: float) -> float:
     if ad == fd:
         return 0.0
     return abs(ad - fd) / abs(fd) if fd != 0.0 else math.inf
-
-
-# -- single elements -------------------------------------------------------------------------------
-
-
-def choose_elements(gradient: np.ndarray, count: int) -> list[int]:
-    """All elements of a small parameter; of a large one the largest, the non-finite, zeros, and an even spread."""
-    n = gradient.size
-    if n <= count:
-        return list(range(n))
-    picked: list[int] = []
-    size = np.where(np.isfinite(gradient), np.abs(gradient), -1.0)
-    picked += [int(i) for i in np.argsort(-size, kind="stable")[: count // 4]]
-    picked += [int(i) for i in np.flatnonzero(~np.isfinite(gradient))[: count // 4]]
-    picked += [int(i) for i in np.flatnonzero(gradient == 0.0)[: count // 8]]
-    spread = [int(i) for i in np.linspace(0, n - 1, count)]
-    for i in spread:
-        if len(set(picked)) >= count:
-            break
-        picked.append(i)
-    return sorted(set(picked))
-
-
-def _elements(
-    evaluator: Evaluator,
-    gradient: np.ndarray,
-    x0: np.ndarray,
-    base: float,
-    again: list[float],
-    directions: list[np.ndarray],
-    estimates: list[Estimate],
-    overall: Judgement,
-    options: Options,
-    cost: float,
-    result: dict[str, Any],
-) -> Steps:
-    settled = [e for e in estimates if e.status == "settled" and math.isfinite(e.step)]
-    if x0.size == 1:
-        return [_element_row(0, x0, gradient, estimates[0], float(directions[0][0]), result, evaluator.plan)]
-    if not settled:
-        result["not_covered"].append("single elements: no step size gives a settled difference")
-        return []
-    affordable = (
-        options.elements if math.isinf(options.remaining()) else int(options.remaining() / 2 / max(cost, 1e-4) / 6)
-    )
-    chosen = choose_elements(gradient, max(0, min(options.elements, affordable)))
-    if len(chosen) < x0.size:
-        result["not_covered"].append(
-            f"{x0.size - len(chosen)} of {x0.size} single elements (they took part in the random directions)"
-        )
-    if not chosen:
-        return []
-    best = min(settled, key=lambda e: e.error / max(abs(e.value), 1e-300))
-    eps_f, eps_x = EPS.get(evaluator.plan["objective_dtype"], EPS["float32"]), EPS.get(str(x0.dtype), EPS["float32"])
-    size = typical_size(x0)
-    vectors = []
-    for i in chosen:
-        v = np.zeros(x0.size)
-        v[i] = size
-        vectors.append(v)
-    found = yield from _run([refine(base, best.step, best.noise, eps_f) for _ in chosen], evaluator, vectors)
-    rows = [_element_row(i, x0, gradient, e, size, result, evaluator.plan) for i, e in zip(chosen, found, strict=True)]
-    result["evaluations"] += sum(e.evaluations for e in found)
-    known_wrong = overall.verdict == "disagree"  # then a disagreeing element is no news
-    doubtful = [
-        k
-        for k, row in enumerate(rows)
-        if row["verdict"] == "inconclusive" or (row["verdict"] == "disagree" and not known_wrong)
-    ]
-    if doubtful and cost * EVALUATIONS * len(doubtful) < options.remaining() / 2:  # look again, with the whole ladder
-        generators = [directional_derivative(base, again, 1.0, eps_f, eps_x, EVALUATIONS) for _ in doubtful]
-        better = yield from _run(generators, evaluator, [vectors[k] for k in doubtful])
-        result["evaluations"] += sum(e.evaluations for e in better)
-        for k, e in zip(doubtful, better, strict=True):
-            rows[k] = _element_row(chosen[k], x0, gradient, e, size, result, evaluator.plan)
-    else:
-        for k in doubtful:  # one rough look accuses nobody
-            if rows[k]["verdict"] == "disagree":
-                rows[k]["verdict"] = "inconclusive"
-    return rows
-
-
-def _element_row(
-    i: int, x0: np.ndarray, gradient: np.ndarray, e: Estimate, size: float, result: dict[str, Any], plan: dict[str, Any]
-) -> dict[str, Any]:
-    """One element, in units of the parameter itself (the estimate is per `size`)."""
-    ad, fd, error = float(gradient[i]), e.value / size, e.error / size
-    eps = max(EPS.get(str(x0.dtype), 0.0), EPS.get(plan["objective_dtype"], EPS["float32"]))
-    finite = gradient[np.isfinite(gradient)]
-    j = judge(ad * size, e, eps, float(np.sqrt(np.mean(finite**2))) * size if finite.size else 0.0)
-    return {
-        "index": i,
-        "component": component(i, result["parameter"]["shape"], x0.size),
-        "autodiff": ad,
-        "finite_difference": fd,
-        "error": error,
-        "ratio": ad / fd if fd else (1.0 if ad == 0.0 else math.inf),
-        "verdict": j.verdict,
-        "status": e.status,
-        "judgement": j,
-        "estimate": e,
-    }
-
-
-def component(i: int, shape: list[int], scalars: int) -> str:
-    """'[3]' for a scalar array, '[3].y' for a vector element, '[3](0,1)' for a matrix component."""
-    elements = int(np.prod(shape)) if shape else 1
-    per = max(1, scalars // max(1, elements))
-    where = ", ".join(str(int(n)) for n in np.unravel_index(i // per, shape)) if shape else "0"
-    if per == 1:
-        return f"[{where}]"
-    inside = i % per
-    return f"[{where}]" + (f".{'xyzw'[inside]}" if per <= 4 else f"({inside})")
 
 
 # -- the conclusion --------------------------------------------------------------------------------
@@ -590,59 +359,3 @@ def _conclude(
         "factor": how.factor,
         "message": how.message if overall.verdict == "disagree" else "",
     }
-
-
-# -- windows ---------------------------------------------------------------------------------------
-
-
-def _windows(
-    evaluator: Evaluator,
-    direction: np.ndarray,
-    base: float,
-    plan: dict[str, Any],
-    reference: Reply,
-    options: Options,
-    cost: float,
-    result: dict[str, Any],
-) -> Steps:
-    """Each backward call by itself: its own gradient against its own loss, from the tape's first use on."""
-    calls = plan["backward_calls"]
-    chosen = (
-        calls
-        if len(calls) <= options.windows
-        else [calls[k] for k in np.unique(np.linspace(0, len(calls) - 1, options.windows).astype(int))]
-    )
-    if len(chosen) < len(calls):
-        result["not_covered"].append(f"the own windows of {len(calls) - len(chosen)} of {len(calls)} backward calls")
-    rows = []
-    eps_f, eps_x = EPS.get(plan["objective_dtype"], EPS["float32"]), EPS.get(str(evaluator.x0.dtype), EPS["float32"])
-    for call in chosen:
-        use = evaluator.parameter["uses"].get(str(call))
-        own = reference["contributions"].get(call, {}).get(evaluator.parameter["key"])
-        if use is None or use["first_use"] < 0 or own is None or plan.get("objective"):
-            continue
-        if cost * EVALUATIONS > options.remaining() / 2:
-            result["not_covered"].append(f"the own window of backward call {call}, for lack of time")
-            continue
-        parameter = {**evaluator.parameter, "check_event": use["first_use"]}
-        window = Evaluator(plan, parameter, [call], evaluator.x0, reference, max(use["first_use"], evaluator.event))
-        value = window.value(reference)
-        (estimate,) = yield from _run(
-            [directional_derivative(value, [], 1.0, eps_f, eps_x, EVALUATIONS)], window, [direction]
-        )
-        result["evaluations"] += estimate.evaluations
-        j = _judged(np.asarray(own), direction, estimate, evaluator.x0, plan)
-        place = plan["call_places"].get(str(call)) or {}
-        rows.append(
-            {
-                "backward_call": call,
-                "verdict": j.verdict,
-                "autodiff": j.autodiff,
-                "finite_difference": j.finite_difference,
-                "error": j.error,
-                "message": j.message,
-                "file": place.get("file"),
-                "line": place.get("line"),
-            }
-        )
-    return rows

@@ -20,8 +20,8 @@ from . import names, quarantine
 from .access import argument_access
 from .arrays import quiet
 from .bookkeeping import Book, Stepper
-from .check import DIRECTIONS, relative
-from .check import _directions as random_directions
+from .check import relative
+from .evaluator import DIRECTIONS, random_directions
 from .hooks import Event
 from .ledger import Term, book, group_jumps, is_flat, labelled_term
 from .recording import Recorder
