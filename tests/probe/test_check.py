@@ -1,0 +1,243 @@
+"""The whole check of an iteration, driven by an engine that evaluates plain NumPy functions."""
+
+import numpy as np
+import pytest
+
+from warp_debug_gradients.probe.check import check_iteration
+from warp_debug_gradients.probe.elements import choose_elements, component
+from warp_debug_gradients.probe.evaluator import Options, typical_size
+
+RNG = np.random.default_rng(7)
+X0 = RNG.uniform(0.3, 1.2, 9).astype(np.float32)
+KEY = "train.py:3:theta#0"
+
+
+class Program:
+    """An iteration with `len(losses)` backward calls; `gradients[k]` is what call k adds to the buffer.
+
+    losses: functions of the parameter, float64 (n,) -> float. when, used: which calls the update's gradient
+    holds. wiped: the program writes the parameter anew at this event, unseen by any hook.
+    """
+
+    def __init__(self, losses, gradients, used=None, x0=X0, noise=0.0, dtype=np.float32, wiped=-1, **parameter):
+        self.losses, self.gradients, self.x0, self.dtype = losses, gradients, x0, dtype
+        self.used = list(range(len(losses))) if used is None else used
+        self.noise, self.wiped, self.evaluations = noise, wiped, 0
+        self.rng = np.random.default_rng(1)
+        self.parameter = parameter
+
+    def plan(self):
+        calls = list(range(len(self.losses)))
+        described = {"key": KEY, "name": "theta", "shape": [self.x0.size], "scalars": self.x0.size, "dtype": "float32"}
+        uses = {str(c): {"first_use": 20 + 10 * c} for c in calls}
+        return {
+            "iteration": 0,
+            "pause": 5,
+            "objective_calls": None,
+            "backward_calls": calls,
+            "call_events": {str(c): 25 + 10 * c for c in calls},
+            "call_places": {str(c): {"file": "train.py", "line": 9} for c in calls},
+            "until_event": 100,
+            "outputs": {},
+            "early_losses": {},
+            "objective": None,
+            "objective_name": "loss",
+            "objective_kind": "loss",
+            "objective_dtype": np.dtype(self.dtype).name,
+            "ops": 3,
+            "parameters": [
+                {**described, "serial": 1, "event": 5, "check_event": 20, "uses": uses, **self.parameter},
+            ],
+        }
+
+    def reply(self, request):
+        self.evaluations += 1
+        x, survived = self.x0.astype(np.float64), True
+        for item in request["perturb"]:
+            if item["event"] > self.wiped:
+                x = x + item["delta"]
+            else:
+                survived = False
+        losses = {}
+        for call in request["calls"]:
+            begun = not request["perturb"] or request["perturb"][0]["event"] <= 20 + 10 * call
+            value = self.losses[call](x if begun else self.x0.astype(np.float64))
+            losses[call] = float(self.dtype(value)) + self.noise * self.rng.standard_normal()
+        reply = {
+            "ok": True,
+            "error": None,
+            "losses": losses,
+            "outputs": {},
+            "seeds": {},
+            "objective": None,
+            "survived": survived,
+            "wiped_at": None if survived else self.wiped + 1,
+            "values": {},
+            "consumed": {},
+            "contributions": {},
+            "places": {},
+            "call_events": {},
+        }
+        if request["kind"] == "reference":
+            total = np.sum([self.gradients[c] for c in self.used], axis=0)
+            unread = [c for c in range(len(self.losses)) if c not in self.used]
+            used = {"gradient": total, "norm": 0.0, "when": "after", "calls": self.used, "discarded": unread}
+            reply["values"] = {KEY: self.x0}
+            reply["consumed"] = {KEY: {**used, "read": None, "edited": False}}
+            reply["contributions"] = {c: {KEY: g} for c, g in enumerate(self.gradients)}
+            reply["call_events"] = {c: 25 + 10 * c for c in range(len(self.losses))}
+        return reply
+
+    def check(self, **options):
+        generator = check_iteration(self.plan(), Options(**options))
+        requests = next(generator)
+        while True:
+            try:
+                requests = generator.send([self.reply(r) for r in requests])
+            except StopIteration as finished:
+                (result,) = finished.value
+                return result
+
+
+def smooth(x):
+    return float(np.sum(np.sin(x) * x) + 0.3 * np.prod(x[:3]))
+
+
+def smooth_gradient(x):
+    x = np.asarray(x, float)
+    g = np.cos(x) * x + np.sin(x)
+    for k in range(3):
+        g[k] += 0.3 * np.prod(np.delete(x[:3], k))
+    return g
+
+
+RIGHT = smooth_gradient(X0)
+
+
+def test_a_right_gradient_agrees_in_few_evaluations():
+    program = Program([smooth], [RIGHT])
+    result = program.check()
+    assert result["verdict"] == "agree" and result["gradient"]["relative_error"] < 1e-3
+    assert [row["verdict"] for row in result["gradient"]["elements"]] == ["agree"] * X0.size
+    assert all(row["evaluations"] <= 15 for row in result["gradient"]["directions"])
+    assert result["evaluations"] == program.evaluations
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "factor"),
+    [
+        (1.01 * RIGHT, "factor", 1.01),
+        (2.0 * RIGHT, "factor", 2.0),
+        (-RIGHT, "sign", -1.0),
+        (0.0 * RIGHT, "zero", 0.0),
+        (RIGHT * np.where(np.arange(9) == 4, 0.0, 1.0), "sparse", 0.0),
+        (RIGHT * np.linspace(0.7, 1.6, 9), "subtle", None),
+        (RIGHT + np.where(np.arange(9) == 2, np.nan, 0.0), "nonfinite", None),
+    ],
+)
+def test_planted_errors_are_found_and_described(wrong, kind, factor):
+    result = Program([smooth], [wrong]).check()
+    assert result["verdict"] == "disagree"
+    assert result["signature"]["kind"] == kind
+    assert result["signature"]["factor"] == (pytest.approx(factor, rel=0.01) if factor is not None else None)
+
+
+def test_noise_is_neither_agreement_nor_a_fault():
+    for wrong in (RIGHT, 1.3 * RIGHT):
+        result = Program([smooth], [wrong], noise=2.0).check()
+        assert result["verdict"] == "inconclusive" and result["reason"] == "not_reproducible"
+
+
+def test_a_step_function_accuses_nobody():
+    result = Program([lambda x: float(np.sum(np.floor(20.0 * x)))], [0.0 * RIGHT]).check()
+    assert result["verdict"] == "inconclusive"
+
+
+def test_one_wrong_scalar_of_a_large_parameter_is_found():
+    x0 = RNG.uniform(0.5, 1.5, 2000).astype(np.float32)
+    wrong = 2.0 * x0.astype(float)
+    wrong[1234] = 0.0
+    assert Program([lambda x: float(np.sum(x * x))], [wrong], x0=x0).check()["verdict"] == "disagree"
+
+
+def test_a_large_parameter_is_also_measured_along_its_gradient():
+    n = 200_000
+    x0 = np.full(n, 0.5, np.float32)
+
+    def mean(x):  # in float32 a random direction moves it by less than it rounds
+        return 3.0e4 + float(np.mean(x * x))
+
+    for factor, verdict in ((1.0, "agree"), (2.0, "disagree")):
+        result = Program([mean], [factor * 2.0 * x0.astype(float) / n], x0=x0).check(elements=4)
+        assert result["gradient"]["directions"][-1]["label"] == "along the gradient"
+        assert result["verdict"] == verdict
+    assert any("own" in text for text in Program([mean], [x0 * 2.0 / n], x0=x0).check()["not_covered"])
+
+
+def test_windows_that_agree_by_themselves_show_a_truncation():
+    def first(x):
+        return smooth(x)
+
+    def second(x):  # depends on the parameter through the first window's state, which its tape does not hold
+        return smooth(x) * 1.5
+
+    program = Program([first, second], [RIGHT, 0.6 * 1.5 * RIGHT])
+    result = program.check()
+    assert result["verdict"] == "disagree"
+    assert [row["verdict"] for row in result["windows"]] == ["agree", "disagree"]
+
+
+def test_only_the_calls_that_the_update_used_state_the_objective():
+    other = np.full(9, 100.0)
+    result = Program([lambda x: float(other @ x), smooth], [other, RIGHT], used=[1]).check()
+    assert result["verdict"] == "agree" and result["consumed"]["discarded"] == [0]
+
+
+def test_a_sum_across_updates_of_other_parameters_is_the_gradient_of_no_objective():
+    result = Program([smooth, smooth], [RIGHT, 1.2 * RIGHT], spans_updates=True).check()
+    assert (result["verdict"], result["reason"]) == ("inconclusive", "spans_updates")
+
+
+def test_the_perturbation_moves_behind_a_write_that_no_hook_saw():
+    result = Program([smooth], [RIGHT], wiped=11).check()
+    assert result["verdict"] == "agree"
+
+
+def test_what_the_time_does_not_allow_is_said():
+    result = Program([smooth], [RIGHT]).check(remaining=lambda: 0.0)
+    assert len(result["gradient"]["directions"]) == 1
+    assert any("for lack of time" in text for text in result["not_covered"])
+
+
+def test_a_failed_reference_measures_nothing():
+    program = Program([smooth], [RIGHT])
+    answer = program.reply
+    program.reply = lambda request: {**answer(request), "ok": False, "error": "the program ended"}
+    result = program.check()
+    assert (result["verdict"], result["reason"], result["message"]) == (
+        "inconclusive",
+        "not_measured",
+        "the program ended",
+    )
+
+
+def test_which_elements_are_measured():
+    gradient = np.zeros(1000)
+    gradient[[3, 500]] = [5.0, -7.0]
+    gradient[77] = np.nan
+    chosen = choose_elements(gradient, 16)
+    assert {3, 500, 77} <= set(chosen) and len(chosen) <= 16
+    assert choose_elements(np.ones(5), 16) == [0, 1, 2, 3, 4]
+
+
+def test_elements_are_named_by_index_and_component():
+    assert component(7, [2, 5], 10) == "[1, 2]"
+    assert component(4, [3], 9) == "[1].y"
+    assert component(5, [2], 8) == "[1].y"
+    assert component(10, [2], 18) == "[1](1)"
+
+
+def test_the_scale_of_a_parameter():
+    assert typical_size(np.array([3.0, -3.0])) == 3.0
+    assert typical_size(np.array([np.nan, 2.0])) == 2.0
+    assert typical_size(np.zeros(4)) == 1.0
