@@ -117,7 +117,8 @@ RIGHT = smooth_gradient(X0)
 def test_a_right_gradient_agrees_in_few_evaluations():
     program = Program([smooth], [RIGHT])
     result = program.check()
-    assert result["verdict"] == "agree" and result["gradient"]["relative_error"] < 1e-3
+    assert result["verdict"] == "agree"
+    assert result["gradient"]["relative_error"] < 1e-3
     assert [row["verdict"] for row in result["gradient"]["elements"]] == ["agree"] * X0.size
     assert all(row["evaluations"] <= 15 for row in result["gradient"]["directions"])
     assert result["evaluations"] == program.evaluations
@@ -145,7 +146,8 @@ def test_planted_errors_are_found_and_described(wrong, kind, factor):
 def test_noise_is_neither_agreement_nor_a_fault():
     for wrong in (RIGHT, 1.3 * RIGHT):
         result = Program([smooth], [wrong], noise=2.0).check()
-        assert result["verdict"] == "inconclusive" and result["reason"] == "not_reproducible"
+        assert result["verdict"] == "inconclusive"
+        assert result["reason"] == "not_reproducible"
 
 
 def test_a_step_function_accuses_nobody():
@@ -190,7 +192,8 @@ def test_windows_that_agree_by_themselves_show_a_truncation():
 def test_only_the_calls_that_the_update_used_state_the_objective():
     other = np.full(9, 100.0)
     result = Program([lambda x: float(other @ x), smooth], [other, RIGHT], used=[1]).check()
-    assert result["verdict"] == "agree" and result["consumed"]["discarded"] == [0]
+    assert result["verdict"] == "agree"
+    assert result["consumed"]["discarded"] == [0]
 
 
 def test_a_sum_across_updates_of_other_parameters_is_the_gradient_of_no_objective():
@@ -226,7 +229,8 @@ def test_which_elements_are_measured():
     gradient[[3, 500]] = [5.0, -7.0]
     gradient[77] = np.nan
     chosen = choose_elements(gradient, 16)
-    assert {3, 500, 77} <= set(chosen) and len(chosen) <= 16
+    assert {3, 500, 77} <= set(chosen)
+    assert len(chosen) <= 16
     assert choose_elements(np.ones(5), 16) == [0, 1, 2, 3, 4]
 
 
