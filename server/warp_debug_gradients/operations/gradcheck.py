@@ -106,8 +106,6 @@ def build_result(
     result.causes = explain.proven_causes(headline, trace, *places(measurement, headline))
     result.ruled_out = explain.ruled_out(checks, headline, trace)
     result.blind_spots = explain.blind_spots(checks, trace, stopped)
-    warp_gradcheck = evaluated.get("gradcheck") or trace.get("gradcheck")
-    result.warp_gradcheck = WarpGradcheck.model_validate(warp_gradcheck) if warp_gradcheck else None
     result.next = explain.next_call(result, measurement.request, trace)
     return result
 
@@ -171,6 +169,7 @@ def _empty(
         warp_version=trace.get("warp_version"),
         device=trace.get("device"),
         notes=trace.get("notes") or [],
+        warp_gradcheck=WarpGradcheck.model_validate(trace["gradcheck"]) if trace.get("gradcheck") else None,
     )
 
 

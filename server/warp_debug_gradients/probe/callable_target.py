@@ -6,6 +6,7 @@ The forward pass is called as `wp.autograd.gradcheck` calls it: `forward(*inputs
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 import io
 import os
@@ -58,9 +59,10 @@ def warp_gradcheck(forward: Callable, inputs: list[Any], limit_s: float) -> dict
 
     vacuous: nothing was there to check (no input with requires_grad), where Warp answers True.
     """
-    import warp as wp
-
-    checker = getattr(getattr(wp, "autograd", None), "gradcheck", None)
+    try:
+        checker = getattr(importlib.import_module("warp.autograd"), "gradcheck", None)
+    except ImportError:
+        checker = None
     vacuous = not any(is_array(a) and a.requires_grad for a in inputs)
     base = {"eps": None, "vacuous": vacuous, "passed": None, "message": ""}
     if checker is None or not hasattr(os, "fork"):
