@@ -28,7 +28,7 @@ class Leads:
         site, frame = 0, self._origins.frame(3)
         while frame is not None:
             if self._origins.is_user(frame.f_code):
-                site = hash((site, frame.f_code, frame.f_lineno))
+                site = hash((site, frame.f_code.co_filename, frame.f_lineno))
             frame = frame.f_back
         self._events.append((event, site))
 

@@ -36,18 +36,18 @@ _LEAF_TYPES = (
 
 
 class Origins:
-    """Tells the user's frames from Warp's, the probe's and the interpreter's own (one decision a code object)."""
+    """Tells the user's frames from Warp's, the probe's and the interpreter's own (one decision a file)."""
 
     def __init__(self, warp_folder: str):
         self._skipped = (warp_folder + os.sep, _PROBE)
-        self._known: dict[types.CodeType, bool] = {}
+        self._known: dict[str, bool] = {}  # by file name: strings keep their hash, code objects compute it anew
 
     def is_user(self, code: types.CodeType) -> bool:
-        known = self._known.get(code)
+        name = code.co_filename
+        known = self._known.get(name)
         if known is None:
-            name = code.co_filename
             known = not (name.startswith(self._skipped) or name.startswith("<frozen"))
-            self._known[code] = known
+            self._known[name] = known
         return known
 
     def frame(self, depth: int = 1) -> types.FrameType | None:
@@ -55,8 +55,8 @@ class Origins:
         frame: types.FrameType | None = sys._getframe(depth)
         known = self._known
         while frame is not None:
-            code = frame.f_code
-            if known[code] if code in known else self.is_user(code):
+            name = frame.f_code.co_filename
+            if known[name] if name in known else self.is_user(frame.f_code):
                 return frame
             frame = frame.f_back
         return None
