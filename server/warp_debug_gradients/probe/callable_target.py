@@ -17,7 +17,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from .arrays import is_array
+from .arrays import is_array, quiet
 
 SEED = 20261202  # of the vector that a non-scalar output is contracted with
 
@@ -69,6 +69,7 @@ def warp_gradcheck(forward: Callable, inputs: list[Any], limit_s: float) -> dict
         return {**base, "message": "wp.autograd.gradcheck is not available here"}
     default = inspect.signature(checker).parameters.get("eps")
     base["eps"] = default.default if default is not None else None
+    _load_kernels_of_gradcheck(inputs)
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -92,6 +93,15 @@ def warp_gradcheck(forward: Callable, inputs: list[Any], limit_s: float) -> dict
         }
     passed, message = pickle.loads(data)
     return {**base, "passed": passed, "message": message}
+
+
+def _load_kernels_of_gradcheck(inputs: list[Any]) -> None:
+    """Compile Warp's own comparison kernels before the fork: the child may write no file, a kernel cache neither."""
+    import warp as wp
+
+    for device in {str(a.device) for a in inputs if is_array(a)}:
+        with contextlib.suppress(Exception), quiet():  # then the child says what is missing
+            wp.load_module("warp.autograd", device=device)
 
 
 def _ask(checker: Callable, forward: Callable, inputs: list[Any]) -> tuple[bool | None, str]:
