@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Callable
 
 import numpy as np
@@ -19,37 +19,15 @@ from .arrays import checksum, describe_dtype, first_scalar, host, is_array, is_d
 from .consumption import Entry
 from .hooks import Event
 from .leads import Lead, Leads
+from .leaves import Leaf, Leaves
 from .registry import LaunchArguments, Registry, root
-from .tapes import Tapes, TapeState, recorded_arrays
+from .seeds import SeedMemory, carriers, seeded_outputs
+from .tapes import Tapes, recorded_arrays
 
 NAMED_BACKWARDS = 4  # variables are looked up by name around the first backward calls; later ones reuse the names
 PLAIN = (int, float, bool)  # launch arguments that hold no array
 NAMED_PARTS = 64  # lines that read a part of a gradient buffer, of which the view they use is looked up
 CHECKSUM_LIMIT = 64 << 20  # bytes; a larger parameter is not compared between iterations by content
-
-
-@dataclass
-class Leaf:
-    """An array that a tape reads and never wrote: a candidate parameter, the same through all iterations."""
-
-    key: str
-    name: str
-    aliases: list[str]
-    allocated: dict[str, Any] | None
-    dtype: str
-    shape: list[int]
-    scalars: int
-    device: str
-    array: weakref.ref
-    serial: int
-    gradient: np.ndarray | None = None  # what the last backward left
-    content: int | None = None
-    history: list[Entry] = field(default_factory=list)
-    uses: list[dict[str, Any]] = field(default_factory=list)  # one a backward call: serial, first use, last write
-    orphan: bool = False  # its gradient is read, yet no tape reads it by this array
-    read_itself: bool = False  # its gradient is read as this array's, not through another view of the memory
-    stands_for: str | None = None  # key of the leaf through which this memory's gradient is read
-    carrier: bool = False  # its gradient seeds a later backward pass: a link of a chain of tapes, not a parameter
 
 
 @dataclass
@@ -88,45 +66,6 @@ class EarlyRead:
     view: weakref.ref | None = None
 
 
-class SeedMemory:
-    """Seed arrays handed to `backward(grads=...)`: a backward pass may consume them, and so spoil the next one.
-
-    Where the output array has no gradient buffer, Warp makes the seed array itself that buffer, and the
-    adjoint of the store sets it to zero: handed over again, it seeds nothing.
-    """
-
-    def __init__(self) -> None:
-        self._handed: dict[int, np.ndarray] = {}
-        self._left: dict[int, np.ndarray] = {}
-
-    def handed(self, grads: Any, registry: Registry) -> None:
-        for seed in (grads or {}).values():
-            if is_array(seed) and not self.is_spent(seed, registry):
-                self._handed[registry.serial(seed)] = scalars(seed)
-
-    def taken(self, grads: Any, registry: Registry) -> None:
-        for seed in (grads or {}).values():
-            if is_array(seed):
-                self._left[registry.serial(seed)] = scalars(seed)
-
-    def is_spent(self, seed: Any, registry: Registry) -> bool:
-        """Handed over before, changed by that backward, and not refilled by the program since."""
-        serial = registry.serial(seed)
-        handed, left = self._handed.get(serial), self._left.get(serial)
-        if handed is None or left is None or np.array_equal(handed, left):
-            return False
-        return bool(np.array_equal(scalars(seed), left))
-
-    def consumed(self, grads: Any, registry: Registry) -> bool:
-        return any(is_array(seed) and self.is_spent(seed, registry) for seed in (grads or {}).values())
-
-    def meant(self, seed: Any, registry: Registry) -> np.ndarray:
-        """What the program meant to seed with: the array as it was when first handed over."""
-        return (
-            self._handed.get(registry.serial(seed), scalars(seed)) if self.is_spent(seed, registry) else scalars(seed)
-        )
-
-
 class Watch:
     """Listener that sees everything and decides nothing."""
 
@@ -142,15 +81,12 @@ class Watch:
         self.origins = origins
         self.registry = registry
         self.tapes = Tapes(arguments)
-        self.leaves: dict[str, Leaf] = {}
+        self.leaves = Leaves(origins, registry, self.tapes)
         self.backwards: list[Backward] = []
         self.early_reads: list[EarlyRead] = []
         self.launches = 0
         self.captures = 0
         self.other_processes = 0
-        self.created_at: dict[
-            int, int
-        ] = {}  # an array's number -> event: a view may be younger than its memory's content
         self.reads_unmatched = 0
         self.parameter_expression: str | None = None
         self.parameter_error: str | None = None
@@ -166,7 +102,7 @@ class Watch:
 
     def created(self, array: Any) -> None:
         self.registry.created(array)
-        self.created_at[self.registry.serial(array)] = self._event_index
+        self.leaves.created_at[self.registry.serial(array)] = self._event_index
 
     def recorded_function(self, function: Callable, arrays: Any) -> None:
         tape = self.active_tape
@@ -270,15 +206,6 @@ class Watch:
 
     # -- gradients -----------------------------------------------------------------------------
 
-    def _matching(self, gradient: Any) -> list[Leaf]:
-        """The leaves whose gradient buffer shares memory with `gradient`."""
-        matches = []
-        for leaf in self.leaves.values():
-            array = leaf.array()
-            if array is not None and array._grad is not None and overlap(array._grad, gradient):
-                matches.append(leaf)
-        return matches
-
     def _maybe_read(self, event: Event, array: Any, how: str) -> None:
         if not is_array(array):
             return
@@ -287,7 +214,7 @@ class Watch:
             return
         if array is not owner._grad and array.size < owner.size and len(self._part_sites) < NAMED_PARTS:
             owner = self._owner_of_part(array) or owner
-        matches = self._matching(array)
+        matches = self.leaves.matching(array)
         if matches and self.backwards and not any(leaf.array() is owner or leaf.read_itself for leaf in matches):
             matches = [self._adopt_view(owner, matches)]
         for leaf in matches:
@@ -364,7 +291,7 @@ class Watch:
             return
         if self.registry.owner_of_gradient(array) is None:
             return
-        for leaf in self._matching(array):
+        for leaf in self.leaves.matching(array):
             self._zero_entry(leaf, event)
 
     def _after_zero(self, event: Event) -> None:
@@ -392,16 +319,18 @@ class Watch:
         leaves = [a for a in state.leaves.values() if is_differentiable(a)]
         if call < NAMED_BACKWARDS:
             self.other_processes = max(self.other_processes, quarantine.other_processes())
-            found = self._find_names([*leaves, *([loss] if is_array(loss) else [])], frame)
+            found = self.leaves.find_names([*leaves, *([loss] if is_array(loss) else [])], frame)
         if self.parameter_expression is not None and call < NAMED_BACKWARDS:
             leaves = self._named_parameter(frame, leaves)
-        seeds = self._seeds(loss, grads, state)
-        carried = self._carried(grads, seeds) if not is_array(loss) else False  # before rebuilt leaves forget
-        keys = [self._leaf(array, state, found.get(id(array), []), call) for array in leaves]
+        seeds = seeded_outputs(loss, grads, state)
+        chained = carriers(grads, seeds, self.leaves.values()) if not is_array(loss) else []
+        for leaf in chained:  # before rebuilt leaves forget
+            leaf.carrier = True
+        keys = [self.leaves.use(array, state, found.get(id(array), []), call) for array in leaves]
         for leaf in [leaf for leaf in self.leaves.values() if leaf.orphan and leaf.key not in keys]:
             array = leaf.array()
             if array is not None:
-                keys.append(self._leaf(array, state, [], call))
+                keys.append(self.leaves.use(array, state, [], call))
         self.seeds.handed(grads, self.registry)
         loss_base = root(loss).ptr if is_array(loss) else -1
         self.backwards.append(
@@ -411,9 +340,9 @@ class Watch:
                 place=event.replay.place if event.replay is not None else names.place(frame),
                 kind="loss" if is_array(loss) else "seeded",
                 loss=first_scalar(loss) if is_array(loss) else None,
-                loss_name=self._name(loss, found.get(id(loss), []))
+                loss_name=self.leaves.name(loss, found.get(id(loss), []))
                 if is_array(loss)
-                else ", ".join(self._name(a, []) for a in seeds) or None,
+                else ", ".join(self.leaves.name(a, []) for a in seeds) or None,
                 loss_dtype=describe_dtype(loss) if is_array(loss) else (describe_dtype(seeds[0]) if seeds else None),
                 outputs=[self.registry.serial(a) for a in seeds],
                 ops=state.ops,
@@ -427,7 +356,7 @@ class Watch:
                 if 0 <= state.exit_event < self.tapes.last_reset.get(loss_base, -1)
                 else -1,
                 seeds_consumed=self.seeds.consumed(grads, self.registry),
-                carried=carried,
+                carried=bool(chained),
                 lead=self.leads.take(),
             )
         )
@@ -435,111 +364,11 @@ class Watch:
         self._content_changes(event, keys)
         self._attach_early_reads(keys)
 
-    @staticmethod
-    def _seeds(loss: Any, grads: Any, state: Any) -> list[Any]:
-        """The arrays, other than the loss, that a backward starts from."""
-        if grads:
-            return [a for a in grads if is_array(a)]
-        if is_array(loss):
-            return []
-        return [a for a in state.outputs.values() if a._grad is not None and np.any(host(a._grad))]
-
-    def _carried(self, grads: Any, seeds: list[Any]) -> bool:
-        """Whether every seed is a gradient that an earlier backward left (a chain of tapes, checkpointing)."""
-        carriers = []
-        for output in seeds:
-            seed = next((g for a, g in (grads or {}).items() if a is output), output._grad)
-            values = scalars(seed)
-            match = next(
-                (
-                    leaf
-                    for leaf in self.leaves.values()
-                    if leaf.gradient is not None and np.array_equal(leaf.gradient, values) and np.any(values)
-                ),
-                None,
-            )
-            if match is None:
-                return False
-            carriers.append(match)
-        for leaf in carriers:
-            leaf.carrier = True
-        return bool(carriers)
-
-    def _find_names(self, arrays: list[Any], frame: Any) -> dict[int, list[str]]:
-        """Names by id; a view that no variable holds (`weights.flatten()` in a call) is called after its base."""
-        wanted = {id(each): each for array in arrays for each in (array, root(array))}
-        found = names.find(wanted, self.origins.frames(frame))
-        for array in arrays:
-            base = root(array)
-            if id(array) not in found and base is not array and id(base) in found and array.size == base.size:
-                found[id(array)] = found[id(base)]
-        return found
-
-    def _name(self, array: Any, found: list[str]) -> str:
-        if found:
-            return found[0]
-        place = self.registry.allocated.get(self.registry.serial(array))
-        return (names.assigned_name(*place) if place else None) or f"array of shape {tuple(array.shape)}"
-
-    def _leaf(self, array: Any, state: TapeState | None, found: list[str], call: int) -> str:
-        """The key of a leaf, made on first sight; the same variable keeps its key when its array is rebuilt."""
-        serial = self.registry.serial(array)
-        base = root(array).ptr
-        first_use, write = state.first_use.get(base, (-1, -1)) if state is not None else (-1, -1)
-        if first_use < 0:
-            write = self.tapes.last_write.get(base, -1)
-        leaf = self._known_leaf(array, serial, found, call)
-        if leaf is None:
-            leaf = self._new_leaf(array, serial, found)
-        write = max(write, self.created_at.get(serial, -1))
-        leaf.uses.append({"call": call, "serial": serial, "first_use": first_use, "last_write": write})
-        return leaf.key
-
-    def _known_leaf(self, array: Any, serial: int, found: list[str], call: int) -> Leaf | None:
-        for leaf in self.leaves.values():
-            if leaf.serial == serial:
-                return leaf
-        place = self._allocated(serial)
-        shape = [int(n) for n in array.shape]
-        for leaf in self.leaves.values():
-            taken = bool(leaf.uses) and leaf.uses[-1]["call"] == call
-            same_variable = leaf.allocated == place and (
-                not found or leaf.name in found or leaf.name == self._name(array, found)
-            )
-            if same_variable and not taken and leaf.shape == shape and leaf.dtype == describe_dtype(array):
-                leaf.array, leaf.serial, leaf.gradient = weakref.ref(array), serial, None
-                self.registry.own_gradient(array)
-                return leaf
-        return None
-
-    def _new_leaf(self, array: Any, serial: int, found: list[str]) -> Leaf:
-        place, name = self._allocated(serial), self._name(array, found)
-        base = f"{place['file']}:{place['line']}:{name}" if place else name
-        leaf = Leaf(
-            key=f"{base}#{sum(k.startswith(base + '#') for k in self.leaves)}",
-            name=name,
-            aliases=found,
-            allocated=place,
-            dtype=describe_dtype(array),
-            shape=[int(n) for n in array.shape],
-            scalars=int(np.asarray(host(array)).size),
-            device=str(array.device),
-            array=weakref.ref(array),
-            serial=serial,
-        )
-        self.leaves[leaf.key] = leaf
-        self.registry.own_gradient(array)
-        return leaf
-
-    def _allocated(self, serial: int) -> dict[str, Any] | None:
-        place = self.registry.allocated.get(serial)
-        return {"file": place[0], "line": place[1]} if place else None
-
     def _adopt_orphan(self, owner: Any) -> Leaf:
         """An array whose gradient is read although no tape reads it: its gradient stays zero."""
         call = self.backwards[-1]
-        found = self._find_names([owner], self.origins.frame(4))
-        leaf = self.leaves[self._leaf(owner, None, found.get(id(owner), []), call.call)]
+        found = self.leaves.find_names([owner], self.origins.frame(4))
+        leaf = self.leaves[self.leaves.use(owner, None, found.get(id(owner), []), call.call)]
         leaf.orphan = True
         leaf.gradient = scalars(owner._grad)
         leaf.uses[-1]["event"] = call.event
@@ -552,8 +381,8 @@ class Watch:
     def _adopt_view(self, owner: Any, matches: list[Leaf]) -> Leaf:
         """The gradient is read through another array (the base, or a view) than the tape reads: that one counts."""
         call, twin, serial = self.backwards[-1], matches[0], self.registry.serial(owner)
-        found = self._find_names([owner], self.origins.frame(4))
-        leaf = self._new_leaf(owner, serial, found.get(id(owner), []))
+        found = self.leaves.find_names([owner], self.origins.frame(4))
+        leaf = self.leaves.make(owner, serial, found.get(id(owner), []))
         leaf.orphan = True
         leaf.gradient, leaf.content = scalars(owner._grad), None
         leaf.uses = [{**use, "serial": serial} for use in twin.uses]

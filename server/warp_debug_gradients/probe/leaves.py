@@ -1,0 +1,128 @@
+"""Leaves of the tapes: arrays read and never written by a recording, the same through all iterations."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import names
+from .arrays import describe_dtype, host, overlap
+from .consumption import Entry
+from .names import Origins
+from .registry import Registry, root
+from .tapes import Tapes, TapeState
+
+
+@dataclass
+class Leaf:
+    """An array that a tape reads and never wrote: a candidate parameter, the same through all iterations."""
+
+    key: str
+    name: str
+    aliases: list[str]
+    allocated: dict[str, Any] | None
+    dtype: str
+    shape: list[int]
+    scalars: int
+    device: str
+    array: weakref.ref
+    serial: int
+    gradient: np.ndarray | None = None  # what the last backward left
+    content: int | None = None
+    history: list[Entry] = field(default_factory=list)
+    uses: list[dict[str, Any]] = field(default_factory=list)  # one a backward call: serial, first use, last write
+    orphan: bool = False  # its gradient is read, yet no tape reads it by this array
+    read_itself: bool = False  # its gradient is read as this array's, not through another view of the memory
+    stands_for: str | None = None  # key of the leaf through which this memory's gradient is read
+    carrier: bool = False  # its gradient seeds a later backward pass: a link of a chain of tapes, not a parameter
+
+
+class Leaves(dict[str, Leaf]):
+    """The leaves by key."""
+
+    def __init__(self, origins: Origins, registry: Registry, tapes: Tapes):
+        super().__init__()
+        self.origins, self.registry, self.tapes = origins, registry, tapes
+        self.created_at: dict[int, int] = {}  # number -> event: a view may be younger than what it shows
+
+    def matching(self, gradient: Any) -> list[Leaf]:
+        """The leaves whose gradient buffer shares memory with `gradient`."""
+        matches = []
+        for leaf in self.values():
+            array = leaf.array()
+            if array is not None and array._grad is not None and overlap(array._grad, gradient):
+                matches.append(leaf)
+        return matches
+
+    def find_names(self, arrays: list[Any], frame: Any) -> dict[int, list[str]]:
+        """Names by id; a view that no variable holds (`weights.flatten()` in a call) is called after its base."""
+        wanted = {id(each): each for array in arrays for each in (array, root(array))}
+        found = names.find(wanted, self.origins.frames(frame))
+        for array in arrays:
+            base = root(array)
+            if id(array) not in found and base is not array and id(base) in found and array.size == base.size:
+                found[id(array)] = found[id(base)]
+        return found
+
+    def name(self, array: Any, found: list[str]) -> str:
+        if found:
+            return found[0]
+        place = self.registry.allocated.get(self.registry.serial(array))
+        return (names.assigned_name(*place) if place else None) or f"array of shape {tuple(array.shape)}"
+
+    def use(self, array: Any, state: TapeState | None, found: list[str], call: int) -> str:
+        """The key of a leaf, made on first sight; the same variable keeps its key when its array is rebuilt."""
+        serial = self.registry.serial(array)
+        base = root(array).ptr
+        first_use, write = state.first_use.get(base, (-1, -1)) if state is not None else (-1, -1)
+        if first_use < 0:
+            write = self.tapes.last_write.get(base, -1)
+        leaf = self._known(array, serial, found, call)
+        if leaf is None:
+            leaf = self.make(array, serial, found)
+        write = max(write, self.created_at.get(serial, -1))
+        leaf.uses.append({"call": call, "serial": serial, "first_use": first_use, "last_write": write})
+        return leaf.key
+
+    def _known(self, array: Any, serial: int, found: list[str], call: int) -> Leaf | None:
+        for leaf in self.values():
+            if leaf.serial == serial:
+                return leaf
+        place = self._allocated(serial)
+        shape = [int(n) for n in array.shape]
+        for leaf in self.values():
+            taken = bool(leaf.uses) and leaf.uses[-1]["call"] == call
+            same_variable = leaf.allocated == place and (
+                not found or leaf.name in found or leaf.name == self.name(array, found)
+            )
+            if same_variable and not taken and leaf.shape == shape and leaf.dtype == describe_dtype(array):
+                leaf.array, leaf.serial, leaf.gradient = weakref.ref(array), serial, None
+                self.registry.own_gradient(array)
+                return leaf
+        return None
+
+    def make(self, array: Any, serial: int, found: list[str]) -> Leaf:
+        place, name = self._allocated(serial), self.name(array, found)
+        base = f"{place['file']}:{place['line']}:{name}" if place else name
+        leaf = Leaf(
+            key=f"{base}#{sum(k.startswith(base + '#') for k in self)}",
+            name=name,
+            aliases=found,
+            allocated=place,
+            dtype=describe_dtype(array),
+            shape=[int(n) for n in array.shape],
+            scalars=int(np.asarray(host(array)).size),
+            device=str(array.device),
+            array=weakref.ref(array),
+            serial=serial,
+        )
+        self[leaf.key] = leaf
+        self.registry.own_gradient(array)
+        return leaf
+
+    def _allocated(self, serial: int) -> dict[str, Any] | None:
+        place = self.registry.allocated.get(serial)
+        return {"file": place[0], "line": place[1]} if place else None
