@@ -16,6 +16,7 @@ reply:   {"ok", "error", "losses": {call: x}, "outputs": {call: array}, "seeds":
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import random
@@ -91,6 +92,7 @@ class Measurement:
         self._events = {p["event"] for p in request["perturb"]} | {p["check_event"] for p in request["perturb"]}
         self._events |= {loss["event"] for loss in request["early_losses"].values()}
         self._idle = watch is None and not request.get("watch")
+        self.hub: Hub | None = None  # told which event is waited for next
 
     # -- hook interface ------------------------------------------------------------------------
 
@@ -109,6 +111,7 @@ class Measurement:
             and event.kind != "backward"
             and index not in self._events
         ):
+            self._rest(index)
             return
         if self.watch is not None:
             self._begin_histories(index)
@@ -134,6 +137,13 @@ class Measurement:
             self._state_objective(required=True)
         if at_end and (self.watch is not None or self.request.get("objective")):
             self._finish()
+        self._rest(index)
+
+    def _rest(self, index: int) -> None:
+        """Have the events up to the next one of interest only counted."""
+        if self._idle and self.hub is not None:
+            following = [event for event in self._events if event > index]
+            self.hub.idle_before = min([self.request["until_event"], *following])
 
     def _begin_histories(self, index: int) -> None:
         """A parameter's iteration begins after its own last write; what was before belongs to the previous one."""
@@ -378,6 +388,7 @@ class ForkEngine:
             os.close(write_end)
             return read_end, pid
         random.setstate(state)
+        gc.freeze()  # collecting what the parent made would copy its pages
         try:
             for descriptor in (read_end, *siblings):
                 os.close(descriptor)

@@ -61,6 +61,7 @@ class Hub:
         self.compile_seconds = 0.0
         self._thread = threading.get_ident()
         self._following = False
+        self.idle_before = 0  # events below this number are only counted, but for backward: nobody waits for them
 
     def follow_thread(self) -> None:
         """A tape is entered: the first thread that does so is the one that trains, and the one that is watched."""
@@ -69,6 +70,18 @@ class Hub:
 
     def unseen(self) -> bool:
         return self.depth > 0 or quiet_now() or threading.get_ident() != self._thread
+
+    def is_idle(self, kind: str) -> bool:
+        return self.count < self.idle_before and kind != "backward" and self.graphs.active is None
+
+    def count_only(self, original: Callable, args: tuple, kwargs: dict) -> Any:
+        """An event that nobody waits for: the fast path of evaluations."""
+        self.count += 1
+        self.depth += 1
+        try:
+            return original(*args, **kwargs)
+        finally:
+            self.depth -= 1
 
     def run(self, kind: str, subject: Any, original: Callable, args: tuple, kwargs: dict, replay: Any = None) -> Any:
         """Make a call as an event; during a capture, keep it for the launches of the graph instead."""
@@ -134,6 +147,8 @@ def _patch_launch(wp: Any, context: Any, hub: Hub) -> None:
             return original(*args, **kwargs)
         if kwargs.get("record_cmd"):
             return original(*args, **kwargs)  # nothing runs yet; Launch.launch is the event
+        if hub.is_idle("launch"):
+            return hub.count_only(original, args, kwargs)
         tape = runtime_of.runtime.tape if runtime_of.runtime is not None else None
         recorded = len(tape.launches) if tape is not None else 0
         result = hub.run("launch", _argument(args, kwargs, 0, "kernel"), original, args, kwargs)
@@ -176,6 +191,8 @@ def _patch_array(wp: Any, hub: Hub) -> None:
             return
         if hub.unseen():
             original_init(self, *args, **kwargs)
+        elif hub.is_idle("create"):
+            hub.count_only(original_init, (self, *args), kwargs)
         else:
             hub.run("create", self, original_init, (self, *args), kwargs)
         if self.ptr is not None:
@@ -225,6 +242,8 @@ def _patch_method(owner: Any, name: str, kind: str, hub: Hub) -> None:
             hub.follow_thread()
         if hub.unseen():
             return original(self, *args, **kwargs)
+        if hub.is_idle(kind):
+            return hub.count_only(original, (self, *args), kwargs)
         return hub.run(kind, self, original, (self, *args), kwargs)
 
     setattr(owner, name, method)

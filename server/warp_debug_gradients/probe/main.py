@@ -264,6 +264,7 @@ class Director:
             self._want([*request["perturb"], *request["wanted"], *request["early_losses"].values()], request["outputs"])
             watch = self.session.watch if request["kind"] == "reference" else None
             measurement = Measurement(request, self.registry, self.origins, 0, self._answer_rerun, watch)
+            measurement.hub = self.session.hub
             self.inner = measurement
 
     def _want(self, parameters: list[dict[str, Any]], outputs: dict[Any, list[int]]) -> None:
@@ -332,6 +333,8 @@ class Director:
                 requests = generator.send(replies)
         except InChild as child:
             self.measurement = self.inner = child.measurement
+            child.measurement.hub = session.hub
+            self.created = (child.measurement.watch or self.registry).created  # type: ignore[method-assign]
             return
         except StopIteration as finished:
             seconds = self.engine.seconds
