@@ -13,7 +13,7 @@ import numpy as np
 
 MAX_STRUCT_DEPTH = 6  # nested wp.struct fields; deeper nesting is a cycle or not a struct
 
-_is_quiet = [False]
+IS_QUIET = [False]  # True while the probe itself works with arrays: hooks must let such calls pass unseen
 _array_classes: dict[type, bool] = {}
 
 
@@ -24,16 +24,16 @@ def _warp() -> Any:
 
 
 def quiet_now() -> bool:
-    """True while the probe itself works with arrays: hooks must let such calls pass unseen."""
-    return _is_quiet[0]
+    """True while the probe itself works with arrays (hot paths look at IS_QUIET themselves)."""
+    return IS_QUIET[0]
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """Use Warp without being seen by the hooks and without recording on the user's active tape."""
     runtime = _warp()._src.context.runtime
-    tape, before = getattr(runtime, "tape", None), _is_quiet[0]
-    _is_quiet[0] = True
+    tape, before = getattr(runtime, "tape", None), IS_QUIET[0]
+    IS_QUIET[0] = True
     if tape is not None:
         runtime.tape = None
     try:
@@ -41,7 +41,7 @@ def quiet() -> Iterator[None]:
     finally:
         if tape is not None:
             runtime.tape = tape
-        _is_quiet[0] = before
+        IS_QUIET[0] = before
 
 
 def is_array(value: Any) -> bool:

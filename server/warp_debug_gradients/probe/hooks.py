@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
+from threading import get_ident
 from typing import Any, Callable, Protocol
 
-from .arrays import quiet_now
+from .arrays import IS_QUIET
 from .graphs import Graphs
 
 
@@ -59,20 +59,20 @@ class Hub:
         self.count = 0
         self.depth = 0
         self.compile_seconds = 0.0
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         self._following = False
         self.idle_before = 0  # events below this number are only counted, but for backward: nobody waits for them
 
     def follow_thread(self) -> None:
         """A tape is entered: the first thread that does so is the one that trains, and the one that is watched."""
         if not self._following and self.depth == 0:
-            self._thread, self._following = threading.get_ident(), True
+            self._thread, self._following = get_ident(), True
 
     def unseen(self) -> bool:
-        return self.depth > 0 or quiet_now() or threading.get_ident() != self._thread
+        return self.depth > 0 or IS_QUIET[0] or get_ident() != self._thread
 
     def is_idle(self, kind: str) -> bool:
-        return self.count < self.idle_before and kind != "backward" and self.graphs.active is None
+        return kind != "backward" and self.graphs.active is None
 
     def count_only(self, original: Callable, args: tuple, kwargs: dict) -> Any:
         """An event that nobody waits for: the fast path of evaluations."""
@@ -147,7 +147,7 @@ def _patch_launch(wp: Any, context: Any, hub: Hub) -> None:
             return original(*args, **kwargs)
         if kwargs.get("record_cmd"):
             return original(*args, **kwargs)  # nothing runs yet; Launch.launch is the event
-        if hub.is_idle("launch"):
+        if hub.count < hub.idle_before and hub.is_idle("launch"):
             return hub.count_only(original, args, kwargs)
         tape = runtime_of.runtime.tape if runtime_of.runtime is not None else None
         recorded = len(tape.launches) if tape is not None else 0
@@ -186,12 +186,12 @@ def _patch_array(wp: Any, hub: Hub) -> None:
 
     @functools.wraps(original_init)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        if quiet_now():
+        if IS_QUIET[0]:
             original_init(self, *args, **kwargs)
             return
         if hub.unseen():
             original_init(self, *args, **kwargs)
-        elif hub.is_idle("create"):
+        elif hub.count < hub.idle_before and hub.is_idle("create"):
             hub.count_only(original_init, (self, *args), kwargs)
         else:
             hub.run("create", self, original_init, (self, *args), kwargs)
@@ -226,7 +226,7 @@ def _patch_tape(wp: Any, hub: Hub) -> None:
 
     @functools.wraps(original)
     def record_func(self: Any, backward: Any, arrays: Any) -> Any:
-        if not quiet_now():
+        if not IS_QUIET[0]:
             hub.listener.recorded_function(backward, arrays)
         return original(self, backward, arrays)
 
@@ -242,7 +242,7 @@ def _patch_method(owner: Any, name: str, kind: str, hub: Hub) -> None:
             hub.follow_thread()
         if hub.unseen():
             return original(self, *args, **kwargs)
-        if hub.is_idle(kind):
+        if hub.count < hub.idle_before and hub.is_idle(kind):
             return hub.count_only(original, (self, *args), kwargs)
         return hub.run(kind, self, original, (self, *args), kwargs)
 
