@@ -51,6 +51,7 @@ class LedgerRun:
         self.step = float(options.get("step") or DEFAULT_STEP)
         self.direction = int(options.get("direction") or 0)
         self.folder = session.job["evidence"]
+        self.arenas: dict[str, Arena] = {}
         key = options.get("parameter_key")
         self.parameter = next((p for p in plan["parameters"] if p["key"] == key), plan["parameters"][0])
 
@@ -68,18 +69,18 @@ class LedgerRun:
             return self._none("not_measured", found.get("error") or "the parameter was not seen again")
         directions = random_directions(found["x0"], self.parameter["key"], DIRECTIONS)
         self.v = directions[min(self.direction, len(directions) - 1)]
-        arenas = {name: Arena(self.folder) for name in ("plus", "minus", "now")}
+        self.arenas = {name: Arena(self.folder) for name in ("plus", "minus", "now")}
         runs: dict[str, Any] = {}
         for name, sign in (("plus", 1.0), ("minus", -1.0)):
             self.session.progress("ledger", f"recording the program at {'+' if sign > 0 else '-'}h")
-            runs[name] = self._forked(sign * self.step * self.v, self._record_end, name, arenas[name])
+            runs[name] = self._forked(sign * self.step * self.v, self._record_end, name, self.arenas[name])
             if not runs[name].get("ok"):
                 return self._none(
                     "not_measured", runs[name].get("error") or "the perturbed program did not reach its backward call"
                 )
         self.session.progress("ledger", "stepping through the backward pass")
-        self.runs, self.arenas = runs, arenas
-        result = self._forked(None, self._keep_book, "book", arenas["now"])
+        self.runs = runs
+        result = self._forked(None, self._keep_book, "book", self.arenas["now"])
         if not result.get("ok"):
             return self._none(
                 result.get("reason") or "not_measured",
@@ -106,10 +107,7 @@ class LedgerRun:
             return _answer(read_end, pid, self.session.deadline)
         random.setstate(state)
         os.close(read_end)
-        keep = {write_end} | ({arena.descriptor} if arena is not None else set())
-        if name == "book":
-            keep |= {a.descriptor for a in self.arenas.values()}
-        quarantine.enter(keep=keep, forbid_growth=False)
+        quarantine.enter(keep={write_end, *(a.descriptor for a in self.arenas.values())}, forbid_growth=False)
         shadows = Shadows(arena) if arena is not None else None
         item: dict[str, Any] | None = {
             "event": self.parameter["event"],

@@ -45,13 +45,17 @@ def enter(keep: set[int], forbid_growth: bool = True) -> None:
         os.dup2(null, descriptor)
     for descriptor in _writable_files() - keep:
         os.dup2(null, descriptor)
+    _unshare_memory(keep)
     redirect_writes()
     if forbid_growth:
         _forbid_growth()
 
 
-def _unshare_memory() -> None:
-    """Writable shared mappings (np.memmap of the user's file, shared memory) become copies of this process's own."""
+def _unshare_memory(keep: set[int]) -> None:
+    """Writable shared mappings (np.memmap of the user's file, shared memory) become copies of this process's own.
+
+    Mappings of the files behind `keep` stay shared: through them a recording is handed on.
+    """
     if not sys.platform.startswith("linux"):
         return
     import ctypes
@@ -61,8 +65,11 @@ def _unshare_memory() -> None:
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as stream:
-        mapped = [line.split()[:2] for line in stream]
-    for span in [where for where, access in mapped if access.startswith("rw") and access.endswith("s")]:
+        mapped = [line.split()[:5] for line in stream]
+    kept = {os.fstat(descriptor).st_ino for descriptor in keep}
+    for span, access, _, _, inode in mapped:
+        if not (access.startswith("rw") and access.endswith("s")) or int(inode) in kept:
+            continue
         first, end = (int(part, 16) for part in span.split("-"))
         content = ctypes.string_at(first, end - first)
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
