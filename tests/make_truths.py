@@ -19,6 +19,7 @@ The descriptions (cause, symptom, repair, where to insert) live in tests/program
 all the numbers come from the measurement. A program called broken that is less than 2 % wrong, or one
 called correct that is more than 0.5 % wrong, stops the run.
 """
+
 import argparse
 import ast
 import builtins
@@ -111,9 +112,7 @@ class Meter:
             os.write(self.pipe, struct.pack("d", self.objective))
             os._exit(0)
         if self.begun == self.iteration and self.result is not None:
-            self.result["autodiff"] = {
-                n: [flat(g)[k] for k in chosen(flat(g).size)] for n, g in gradients.items()
-            }
+            self.result["autodiff"] = {n: [flat(g)[k] for k in chosen(flat(g).size)] for n, g in gradients.items()}
             self.result["objective"] = self.objective
             self.report(self.result)
 

@@ -16,6 +16,7 @@ from warp_debug_gradients import worker
 from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.probe import wire
 from warp_debug_gradients.probe.check import Options, check_iteration
+from warp_debug_gradients.probe.evaluator import blank_reply
 from warp_debug_gradients.worker import ProbeOutcome, Progress
 
 AT_ONCE = max(1, (os.cpu_count() or 2) - (1 if (os.cpu_count() or 2) > 4 else 0))
@@ -80,12 +81,4 @@ class _Engine:
         if reply is not None:
             return wire.unpack(reply)
         error = (outcome.result or {}).get("error") or {}
-        return failed_reply(error.get("message") or outcome.death or "the program ended before its backward call")
-
-
-def failed_reply(message: str) -> dict[str, Any]:
-    """What an evaluation that gave no objective looks like (see `probe.evaluate`)."""
-    empty = {
-        k: {} for k in ("losses", "outputs", "seeds", "values", "consumed", "contributions", "places", "call_events")
-    }
-    return {"ok": False, "error": message, "objective": None, "survived": True, "wiped_at": None, **empty}
+        return blank_reply(error.get("message") or outcome.death or "the program ended before its backward call")

@@ -130,8 +130,8 @@ class Stepper:
         """Whether this root's gradient is the seed, so that what it holds is not stale."""
         if number in self.preset:
             return True
-        loss = event.args[1] if len(event.args) > 1 else event.kwargs.get("loss")
-        grads = event.args[2] if len(event.args) > 2 else event.kwargs.get("grads")
+        loss = event.argument(1, "loss")
+        grads = event.argument(2, "grads")
         seeded = [*([loss] if loss is not None else []), *(grads or {})]
         return any(self.recorder.number(root(a)) == number for a in seeded)
 

@@ -10,13 +10,12 @@ import importlib
 import inspect
 import io
 import os
-import pickle
-import select
-import signal
+import time
 from typing import Any, Callable
 
 import numpy as np
 
+from . import forking, quarantine
 from .arrays import is_array, quiet
 
 SEED = 20261202  # of the vector that a non-scalar output is contracted with
@@ -71,27 +70,16 @@ def warp_gradcheck(forward: Callable, inputs: list[Any], limit_s: float) -> dict
     base["eps"] = default.default if default is not None else None
     _load_kernels_of_gradcheck(inputs)
     read_end, write_end = os.pipe()
-    pid = os.fork()
+    pid = forking.fork()
     if pid == 0:
         os.close(read_end)
-        reply = _ask(checker, forward, inputs)
-        os.write(write_end, pickle.dumps(reply)[: 1 << 16])
-        os._exit(0)
+        forking.send(write_end, _ask(checker, forward, inputs, write_end))
     os.close(write_end)
-    ready, _, _ = select.select([read_end], [], [], limit_s)
-    data = os.read(read_end, 1 << 16) if ready else b""
-    os.close(read_end)
-    if not data:
-        os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    if not data:
-        return {
-            **base,
-            "message": "wp.autograd.gradcheck did not answer in time"
-            if not ready
-            else "wp.autograd.gradcheck ended the process",
-        }
-    passed, message = pickle.loads(data)
+    reply, problem = forking.receive(read_end, pid, time.perf_counter() + limit_s)
+    if problem is not None:
+        ended = "did not answer in time" if problem == "time" else "ended the process"
+        return {**base, "message": f"wp.autograd.gradcheck {ended}"}
+    passed, message = reply
     return {**base, "passed": passed, "message": message}
 
 
@@ -104,11 +92,9 @@ def _load_kernels_of_gradcheck(inputs: list[Any]) -> None:
             wp.load_module("warp.autograd", device=device)
 
 
-def _ask(checker: Callable, forward: Callable, inputs: list[Any]) -> tuple[bool | None, str]:
-    from . import quarantine
-
+def _ask(checker: Callable, forward: Callable, inputs: list[Any], reply_to: int) -> tuple[bool | None, str]:
     try:
-        quarantine.enter(keep=set())
+        quarantine.enter(keep={reply_to})
         text = io.StringIO()
         with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
             try:

@@ -17,14 +17,15 @@ import numpy as np
 from .differences import Estimate, directional_derivative
 from .elements import measure_elements
 from .evaluator import (
-    EPS,
     EVALUATIONS,
     Evaluator,
     Options,
     Reply,
     Steps,
+    coarsest,
     judge_direction,
     make_request,
+    precisions,
     random_directions,
     run_side_by_side,
     typical_size,
@@ -207,7 +208,7 @@ def _settle(
     result: dict[str, Any],
 ) -> Steps:
     """Estimates along the directions; moves the perturbation behind writes that no hook saw."""
-    eps_f, eps_x = EPS.get(plan["objective_dtype"], EPS["float32"]), EPS.get(str(evaluator.x0.dtype), EPS["float32"])
+    eps_f, eps_x = precisions(plan, evaluator.x0.dtype)
     estimates: list[Estimate] = []
     for _ in range(MOVES):
         generators = [directional_derivative(base, again, 1.0, eps_f, eps_x, EVALUATIONS) for _ in directions]
@@ -264,10 +265,7 @@ def _confirm(
     larger steps crossed something, and the difference is theirs.
     """
     gap = abs(overall.autodiff - overall.finite_difference)
-    eps_f, eps_x = (
-        EPS.get(evaluator.plan["objective_dtype"], EPS["float32"]),
-        EPS.get(str(evaluator.x0.dtype), EPS["float32"]),
-    )
+    eps_f, eps_x = precisions(evaluator.plan, evaluator.x0.dtype)
     noise = max(estimate.noise if math.isfinite(estimate.noise) else 0.0, eps_f * abs(base))
     if not (math.isfinite(gap) and gap > 0.0 and math.isfinite(estimate.step)):
         return overall
@@ -344,7 +342,6 @@ def _conclude(
     )
     measured = [row for row in elements if row["status"] == "settled"]
     settled = [k for k, e in enumerate(estimates) if e.status == "settled"]
-    eps = max(EPS.get(str(result["parameter"]["dtype"]), 0.0), EPS.get(plan["objective_dtype"], EPS["float32"]))
     how = signature(
         [r["autodiff"] for r in measured],
         [r["finite_difference"] for r in measured],
@@ -352,7 +349,7 @@ def _conclude(
         [judged[k].autodiff for k in settled],
         [estimates[k].value for k in settled],
         [estimates[k].error for k in settled],
-        round_off(eps),
+        round_off(coarsest(plan, result["parameter"]["dtype"])),
     )
     result["signature"] = {
         "kind": how.kind if overall.verdict == "disagree" else "none",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .differences import Estimate, directional_derivative, refine
-from .evaluator import EPS, EVALUATIONS, Evaluator, Options, Steps, run_side_by_side, typical_size
+from .evaluator import EVALUATIONS, Evaluator, Options, Steps, coarsest, precisions, run_side_by_side, typical_size
 from .verdict import Judgement, judge
 
 
@@ -60,7 +60,7 @@ def measure_elements(
     if not chosen:
         return []
     best = min(settled, key=lambda e: e.error / max(abs(e.value), 1e-300))
-    eps_f, eps_x = EPS.get(evaluator.plan["objective_dtype"], EPS["float32"]), EPS.get(str(x0.dtype), EPS["float32"])
+    eps_f, eps_x = precisions(evaluator.plan, x0.dtype)
     size = typical_size(x0)
     vectors = []
     for i in chosen:
@@ -96,9 +96,8 @@ def _element_row(
 ) -> dict[str, Any]:
     """One element, in units of the parameter itself (the estimate is per `size`)."""
     ad, fd, error = float(gradient[i]), e.value / size, e.error / size
-    eps = max(EPS.get(str(x0.dtype), 0.0), EPS.get(plan["objective_dtype"], EPS["float32"]))
     finite = gradient[np.isfinite(gradient)]
-    j = judge(ad * size, e, eps, float(np.sqrt(np.mean(finite**2))) * size if finite.size else 0.0)
+    j = judge(ad * size, e, coarsest(plan, x0.dtype), float(np.sqrt(np.mean(finite**2))) * size if finite.size else 0.0)
     return {
         "index": i,
         "component": component(i, result["parameter"]["shape"], x0.size),

@@ -2,7 +2,7 @@
 
 A *request* says which perturbations to add, at which events, and how far to run; a *reply* says what the
 objective was. `ForkEngine` answers requests from a frozen moment of the running program; a rerun answers one
-request with one fresh process (`serve_one`). Both use `Measurement`, so both measure the same thing.
+request with one fresh process. Both use `Measurement`, so both measure the same thing.
 
 request: {"kind": "evaluate" | "reference",
           "perturb": [{"key", "serial", "event", "check_event", "delta": float64 array}],
@@ -19,7 +19,6 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-import random
 import selectors
 import signal
 import threading
@@ -29,15 +28,13 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import names, quarantine
+from . import forking, names, quarantine
 from .arrays import first_scalar, host, is_array, overwrite, quiet, scalars
 from .consumption import consumed
+from .evaluator import Reply, Request, blank_reply
 from .hooks import Event, Hub
 from .registry import Registry
 from .trace import Watch
-
-Request = dict[str, Any]
-Reply = dict[str, Any]
 
 THREADS_REST = 0.1  # seconds for other threads to finish what they hold a lock for: a fork would keep it locked
 OTHER_PROCESSES = "the program works with other processes (a pool, a server), which a forked evaluation would confuse: use engine=rerun"
@@ -69,21 +66,7 @@ class Measurement:
         self.call = first_call
         self.answer = answer
         self.watch = watch  # only a reference keeps the full view
-        self.reply: Reply = {
-            "ok": True,
-            "error": None,
-            "losses": {},
-            "outputs": {},
-            "seeds": {},
-            "objective": None,
-            "survived": True,
-            "wiped_at": None,
-            "values": {},
-            "consumed": {},
-            "contributions": {},
-            "places": {},
-            "call_events": {},
-        }
+        self.reply = blank_reply()
         self.expected: dict[str, np.ndarray] = {}
         self._before_call: dict[str, np.ndarray] = {}
         self._done = False
@@ -127,7 +110,7 @@ class Measurement:
             self.watch.before(event)
         for call, loss in self.request["early_losses"].items():
             if loss["event"] == index:  # the program reuses the loss array before it calls backward
-                array = self._array(loss["serial"])
+                array = self.registry.find(loss["serial"])
                 if array is not None:
                     self.reply["losses"][int(call)] = first_scalar(array)
         if event.kind == "backward":
@@ -167,12 +150,8 @@ class Measurement:
 
     # -- perturbations -------------------------------------------------------------------------
 
-    def _array(self, serial: int) -> Any:
-        reference = self.registry.wanted.get(serial)
-        return reference() if reference is not None else None
-
     def _perturb(self, item: dict[str, Any]) -> None:
-        array = self._array(item["serial"])
+        array = self.registry.find(item["serial"])
         if array is None:
             self.fail(f"the parameter's array (number {item['serial']}) does not exist at event {item['event']}")
             return
@@ -183,7 +162,7 @@ class Measurement:
         self.reply["places"].setdefault("from", names.place(self.origins.frame(3)))
 
     def _check_survival(self, item: dict[str, Any], index: int) -> None:
-        array = self._array(item["serial"])
+        array = self.registry.find(item["serial"])
         if array is None or np.array_equal(scalars(array), self.expected[item["key"]], equal_nan=True):
             return
         self.reply["survived"] = False
@@ -193,7 +172,7 @@ class Measurement:
             self._finish()
 
     def _note_value(self, item: dict[str, Any]) -> None:
-        array = self._array(item["serial"])
+        array = self.registry.find(item["serial"])
         if array is not None:
             self.reply["values"][item["key"]] = scalars(array)
         self.reply["places"].setdefault("from", names.place(self.origins.frame(3)))
@@ -203,8 +182,8 @@ class Measurement:
     def _before_backward(self, event: Event) -> None:
         call, request = self.call, self.request
         self.reply["call_events"][call] = event.index
-        loss = event.args[1] if len(event.args) > 1 else event.kwargs.get("loss")
-        grads = event.args[2] if len(event.args) > 2 else event.kwargs.get("grads")
+        loss = event.argument(1, "loss")
+        grads = event.argument(2, "grads")
         if call in request["calls"]:
             self._read_objective(call, loss, grads)
         if self.watch is not None:
@@ -238,7 +217,7 @@ class Measurement:
                 return
         outputs, seeds = [], []
         for serial in self.request["outputs"].get(call, ()):
-            array = self._array(serial)
+            array = self.registry.find(serial)
             if array is None:
                 self.fail("an array that carries the backward seed is gone")
                 return
@@ -275,7 +254,7 @@ class Measurement:
     def _gradients(self) -> dict[str, np.ndarray]:
         found = {}
         for item in self.request["parameters"]:
-            array = self._array(item["serial"])
+            array = self.registry.find(item["serial"])
             if array is not None and array._grad is not None:
                 found[item["key"]] = scalars(array._grad).astype(np.float64)
         return found
@@ -293,7 +272,7 @@ class Measurement:
         for item in self.request["parameters"]:
             leaf = self.watch.leaves.get(item["key"])
             history = [e for e in leaf.history if e.kind != "write"] if leaf is not None else []
-            array = self._array(item["serial"])
+            array = self.registry.find(item["serial"])
             if any(e.kind == "backward" for e in history):
                 result = asdict(consumed(history))
                 if result["gradient"] is None and array is not None and array._grad is None:
@@ -344,7 +323,7 @@ class ForkEngine:
     def evaluate(self, requests: list[Request]) -> list[Reply]:
         """Replies in the order of the requests. A child that dies or hangs gives a reply that is not ok."""
         if self.others:
-            return [_failure(OTHER_PROCESSES) for _ in requests]
+            return [blank_reply(OTHER_PROCESSES) for _ in requests]
         replies: list[Reply | None] = [None] * len(requests)
         waiting = list(range(len(requests)))[::-1]
         running: dict[int, tuple[int, int, float, bytearray]] = {}  # descriptor -> index, pid, started, data
@@ -378,16 +357,14 @@ class ForkEngine:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
             selector.close()
-        return [r if r is not None else _failure("not evaluated") for r in replies]
+        return [r if r is not None else blank_reply("not evaluated") for r in replies]
 
     def _fork(self, request: Request, siblings: dict[int, Any]) -> tuple[int, int]:
         read_end, write_end = os.pipe()
-        state = random.getstate()  # Python seeds its global generator anew in a forked child
-        pid = os.fork()
+        pid = forking.fork()
         if pid:
             os.close(write_end)
             return read_end, pid
-        random.setstate(state)
         gc.freeze()  # collecting what the parent made would copy its pages
         try:
             for descriptor in (read_end, *siblings):
@@ -397,17 +374,13 @@ class ForkEngine:
         except BaseException:
             os._exit(70)
 
-        def answer(reply: Reply) -> None:
-            view = memoryview(pickle.dumps(reply, protocol=4))
-            while view:
-                view = view[os.write(write_end, view) :]
-            os._exit(0)
-
-        watch = None
-        if request["kind"] == "reference":
-            watch = self.watch
         measurement = Measurement(
-            request, self.watch.registry, self.watch.origins, len(self.watch.backwards), answer, watch
+            request,
+            self.watch.registry,
+            self.watch.origins,
+            len(self.watch.backwards),
+            lambda reply: forking.send(write_end, reply),
+            self.watch if request["kind"] == "reference" else None,
         )
         raise InChild(measurement)
 
@@ -416,30 +389,12 @@ class ForkEngine:
             try:
                 return pickle.loads(data)
             except Exception:
-                return _failure("the evaluation's reply was cut off")
+                return blank_reply("the evaluation's reply was cut off")
         if late:
             waits = (
                 "; it has other threads, which a forked process lacks, and may wait for them" if self.threads else ""
             )
-            return _failure(f"the evaluation took far longer than the unperturbed program and was stopped{waits}")
+            return blank_reply(f"the evaluation took far longer than the unperturbed program and was stopped{waits}")
         if os.WIFSIGNALED(status):
-            return _failure(f"the program was killed by signal {os.WTERMSIG(status)} in a perturbed run")
-        return _failure(f"the program left with exit code {os.WEXITSTATUS(status)} in a perturbed run")
-
-
-def _failure(message: str) -> Reply:
-    return {
-        "ok": False,
-        "error": message,
-        "losses": {},
-        "outputs": {},
-        "seeds": {},
-        "objective": None,
-        "survived": True,
-        "wiped_at": None,
-        "values": {},
-        "consumed": {},
-        "contributions": {},
-        "places": {},
-        "call_events": {},
-    }
+            return blank_reply(f"the program was killed by signal {os.WTERMSIG(status)} in a perturbed run")
+        return blank_reply(f"the program left with exit code {os.WEXITSTATUS(status)} in a perturbed run")

@@ -25,6 +25,16 @@ SEED = 20261202  # of the random directions: the same in every run, so that a ch
 EPS = {"float16": 9.77e-4, "float32": 1.19209e-7, "float64": 2.220446e-16}
 
 
+def precisions(plan: dict[str, Any], dtype: Any) -> tuple[float, float]:
+    """Machine eps of the objective and of a parameter of this dtype (a scalar type's name, or float32's for vectors)."""
+    return EPS.get(plan["objective_dtype"], EPS["float32"]), EPS.get(str(dtype), EPS["float32"])
+
+
+def coarsest(plan: dict[str, Any], dtype: Any) -> float:
+    """The larger of the two eps, by which a gradient is judged."""
+    return max(EPS.get(str(dtype), 0.0), precisions(plan, dtype)[0])
+
+
 @dataclass(frozen=True)
 class Options:
     """remaining: seconds left for this check (a callable), used to leave out what would not fit, and to say so."""
@@ -74,6 +84,19 @@ class Evaluator:
         if reply.get("survived") is False:
             self.wiped_at = reply.get("wiped_at")
         return objective(reply, self.plan, self.calls, self.reference)
+
+
+def blank_reply(error: str | None = None) -> Reply:
+    """A reply with nothing in it yet; with `error`, that of an evaluation that gave no objective."""
+    empty = ("losses", "outputs", "seeds", "values", "consumed", "contributions", "places", "call_events")
+    return {
+        "ok": error is None,
+        "error": error,
+        "objective": None,
+        "survived": True,
+        "wiped_at": None,
+        **{name: {} for name in empty},
+    }
 
 
 def make_request(
@@ -179,5 +202,4 @@ def judge_direction(
 ) -> Judgement:
     with np.errstate(invalid="ignore"):
         along = float(gradient @ v)
-    eps = max(EPS.get(str(x0.dtype), 0.0), EPS.get(plan["objective_dtype"], EPS["float32"]))
-    return judge(along, estimate, eps, _magnitude(gradient, v))
+    return judge(along, estimate, coarsest(plan, x0.dtype), _magnitude(gradient, v))

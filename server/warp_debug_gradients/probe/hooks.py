@@ -34,11 +34,9 @@ class Event:
         self.kwargs = kwargs
         self.result: Any = None
 
-    @property
-    def signature(self) -> str:
-        """What another run of the same program must show at the same number."""
-        key = getattr(self.subject, "key", None)
-        return f"{self.kind}:{key}" if isinstance(key, str) else self.kind
+    def argument(self, position: int, name: str, default: Any = None) -> Any:
+        """One argument of the call, however it was passed. Position 0 of a method is `self`."""
+        return self.args[position] if len(self.args) > position else self.kwargs.get(name, default)
 
 
 class Listener(Protocol):

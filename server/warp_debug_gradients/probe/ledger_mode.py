@@ -9,14 +9,12 @@ reads restored (all, then one array at a time).
 from __future__ import annotations
 
 import os
-import pickle
-import signal
-import time
+import traceback
 from typing import Any, Callable
 
 import numpy as np
 
-from . import names, quarantine
+from . import forking, names, quarantine
 from .access import argument_access
 from .arrays import quiet
 from .bookkeeping import Book, Stepper
@@ -98,14 +96,10 @@ class LedgerRun:
     ) -> dict[str, Any]:
         """Fork a child that runs on to the backward call and answers there; returns its answer."""
         read_end, write_end = os.pipe()
-        import random
-
-        state = random.getstate()
-        pid = os.fork()
+        pid = forking.fork()
         if pid:
             os.close(write_end)
-            return _answer(read_end, pid, self.session.deadline)
-        random.setstate(state)
+            return self._answer(read_end, pid)
         os.close(read_end)
         quarantine.enter(keep={write_end, *(a.descriptor for a in self.arenas.values())}, forbid_growth=False)
         shadows = Shadows(arena) if arena is not None else None
@@ -115,7 +109,7 @@ class LedgerRun:
             "delta": delta,
         }
         if name == "values":
-            item["peek"] = lambda values: _send(write_end, {"ok": True, "x0": values})
+            item["peek"] = lambda values: forking.send(write_end, {"ok": True, "x0": values})
         elif delta is None:
             item = None
 
@@ -125,10 +119,8 @@ class LedgerRun:
             except ArenaFull as error:
                 reply = {"ok": False, "reason": "too_large", "error": str(error)}
             except BaseException as error:
-                import traceback
-
-                reply = {"ok": False, "error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
-            _send(write_end, reply)
+                reply = _failed(error)
+            forking.send(write_end, reply)
 
         recorder = Recorder(
             item,
@@ -138,11 +130,20 @@ class LedgerRun:
             shadows or _Nothing(),
             argument_access,
             finish,
-            answer=lambda message: _send(write_end, {"ok": False, "error": message}),
+            answer=lambda message: forking.send(write_end, {"ok": False, "error": message}),
             detailed=name == "book",
         )
         recorder.early_loss = self.plan["early_losses"].get(str(self.target))
         raise Ended(recorder)
+
+    def _answer(self, descriptor: int, pid: int) -> dict[str, Any]:
+        """A child's reply; one that is not ok where it gave none."""
+        reply, problem = forking.receive(descriptor, pid, self.session.deadline)
+        if problem == "time":
+            return {"ok": False, "reason": "time", "error": "the time ran out"}
+        if problem is not None:
+            return {"ok": False, "error": f"the forked program ended with {problem} before its backward call"}
+        return reply
 
     def _record_end(self, recorder: Recorder, event: Event) -> dict[str, Any]:
         recorder.finish()
@@ -190,7 +191,7 @@ class LedgerRun:
     def _stepped(self, recorder: Recorder, event: Event, restore: Any) -> dict[str, Any] | str:
         """One stepped backward pass in a forked child of its own; its summary, or what went wrong."""
         read_end, write_end = os.pipe()
-        pid = os.fork()
+        pid = forking.fork()
         if pid == 0:
             try:
                 os.close(read_end)
@@ -201,12 +202,10 @@ class LedgerRun:
                     found = stepper.run(event)
                     reply: dict[str, Any] = {"ok": True, **self._summary(recorder, stepper, found)}
             except BaseException as error:
-                import traceback
-
-                reply = {"ok": False, "error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
-            _send(write_end, reply)
+                reply = _failed(error)
+            forking.send(write_end, reply)
         os.close(write_end)
-        reply = _answer(read_end, pid, self.session.deadline)
+        reply = self._answer(read_end, pid)
         return reply if reply.get("ok") else str(reply.get("trace") or reply.get("error") or "no answer")
 
     def _summary(self, recorder: Recorder, stepper: Stepper, found: Book) -> dict[str, Any]:
@@ -251,15 +250,13 @@ class LedgerRun:
             return set()
         found = set()
         for serial in self.plan["outputs"].get(str(self.target), ()):
-            reference = self.registry.wanted.get(serial)
-            array = reference() if reference is not None else None
+            array = self.registry.find(serial)
             if array is not None:
                 found.add(self.registry.serial(root(array)))
         return found
 
     def _parameter_root(self, recorder: Recorder) -> int:
-        reference = self.registry.wanted.get(self.parameter["serial"])
-        array = reference() if reference is not None else None
+        array = self.registry.find(self.parameter["serial"])
         return recorder.number(root(array)) if array is not None else -1
 
     def _assemble(
@@ -352,6 +349,10 @@ def _labels(recorder: Recorder) -> dict[int, str]:
         for access in operation.accesses:
             found.setdefault(recorder.number(root(access.array)), f"argument {access.label} of {operation.kernel}")
     return found
+
+
+def _failed(error: BaseException) -> dict[str, Any]:
+    return {"ok": False, "error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
 
 
 class _Nothing:
@@ -466,33 +467,3 @@ def _observations(recorder: Recorder, seed_spent: bool) -> list[dict[str, Any]]:
     for item in found:
         unique.setdefault(repr(item), item)
     return list(unique.values())
-
-
-def _send(descriptor: int, reply: dict[str, Any]) -> None:
-    view = memoryview(pickle.dumps(reply, protocol=4))
-    while view:
-        view = view[os.write(descriptor, view) :]
-    os._exit(0)
-
-
-def _answer(descriptor: int, pid: int, deadline: float) -> dict[str, Any]:
-    """Read a child's whole answer; it is ended when the time is up."""
-    import select
-
-    data = bytearray()
-    try:
-        while True:
-            ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.perf_counter()))
-            if not ready:
-                os.kill(pid, signal.SIGKILL)
-                return {"ok": False, "reason": "time", "error": "the time ran out"}
-            chunk = os.read(descriptor, 1 << 20)
-            if not chunk:
-                break
-            data += chunk
-    finally:
-        os.close(descriptor)
-        _, status = os.waitpid(pid, 0)
-    if not data:
-        return {"ok": False, "error": f"the forked program ended with status {status} before its backward call"}
-    return pickle.loads(bytes(data))

@@ -67,11 +67,7 @@ class Session:
             self.director.end_rerun(_ending(outcome))
         stopped = str(outcome.stopped) if outcome.stopped is not None else None
         self.write(self.result(outcome, stopped))
-        return self._leave(outcome)
-
-    def _leave(self, outcome: Any) -> int:
-        """The program's end is ours: let exit handlers run, but report success, since a result was written."""
-        return 0
+        return 0  # a result was written, however the program ended; its exit handlers run
 
     def stop(self, reason: str) -> NoReturn:
         """End the program here. Other threads may wait for this one for ever, so that is not left to the main one."""

@@ -14,7 +14,8 @@ import stat
 import sys
 from typing import Any, Callable
 
-_PR_SET_PDEATHSIG = 1
+from .bootstrap import die_with_parent
+
 _MAP_FIXED = 0x10
 _WRITE_MODES = frozenset("wax+")
 _CHANGING_CALLS = (
@@ -37,7 +38,10 @@ def enter(keep: set[int], forbid_growth: bool = True) -> None:
 
     forbid_growth: also stop writes that do not go through Python; a recording needs its own file to grow.
     """
-    _die_with_parent()
+    parent = os.getppid()
+    if sys.platform.startswith("linux") and parent == 1:
+        os._exit(0)  # it went before this line
+    die_with_parent(parent)  # a fork has cleared the setting
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDWR)
@@ -89,17 +93,6 @@ def other_processes() -> int:
                 continue
             found += int(parent) == mine and state != "Z"
     return found
-
-
-def _die_with_parent() -> None:
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
-
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent or parent == 1:
-        os._exit(0)
 
 
 def _writable_files() -> set[int]:

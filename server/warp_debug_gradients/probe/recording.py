@@ -119,8 +119,7 @@ class Recorder:
         if self.item is not None and self.item["event"] == event.index:
             self._perturb()
         if self.early_loss is not None and self.early_loss["event"] == event.index:
-            reference = self.registry.wanted.get(self.early_loss["serial"])
-            loss = reference() if reference is not None else None
+            loss = self.registry.find(self.early_loss["serial"])
             self.early_value = first_scalar(loss) if loss is not None else None
         new = event.subject is not self.recording.tape or event.replay is not None
         if (event.kind == "tape_enter" and new) or (event.kind == "tape_reset" and not new):
@@ -164,8 +163,7 @@ class Recorder:
 
     def _perturb(self) -> None:
         assert self.item is not None
-        reference = self.registry.wanted.get(self.item["serial"])
-        array = reference() if reference is not None else None
+        array = self.registry.find(self.item["serial"])
         if array is None:
             raise LookupError("the parameter's array does not exist where it should be perturbed")
         values = scalars(array)
@@ -200,7 +198,7 @@ class Recorder:
             inputs, outputs = Watch.launch_arguments(event)
             return self._launch_accesses(event.subject, inputs, outputs)
         if kind in ("copy", "assign"):
-            source = event.args[1] if len(event.args) > 1 else event.kwargs.get("src")
+            source = event.argument(1, "src")
             found = [Access("dest", event.subject, False, True)] if is_array(event.subject) else []
             return found + ([Access("src", source, True, False)] if is_array(source) else [])
         if kind in ("zero_", "fill_") and is_array(event.subject):
@@ -275,7 +273,7 @@ class Recorder:
         """The loss that this backward call is handed; nan where it is seeded by arrays."""
         if self.early_value is not None:
             return self.early_value
-        loss = event.args[1] if len(event.args) > 1 else event.kwargs.get("loss")
+        loss = event.argument(1, "loss")
         return first_scalar(loss) if is_array(loss) else float("nan")
 
 

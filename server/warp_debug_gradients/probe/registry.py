@@ -48,6 +48,11 @@ class Registry:
             others = [owner for owner in known if owner() is not None and owner() is not array]
             self._gradients[gradient.ptr] = [*others, weakref.ref(array)]
 
+    def find(self, serial: int) -> Any | None:
+        """The living array with a wanted number."""
+        reference = self.wanted.get(serial)
+        return reference() if reference is not None else None
+
     def serial(self, array: Any) -> int:
         """The array's number; -1 for one that was made before the hooks or behind them."""
         return array.__dict__.get(SERIAL, -1)
@@ -131,14 +136,7 @@ class LaunchArguments:
         for label, value in zip(labels, [*inputs, *outputs], strict=False):
             if value is None or isinstance(value, (int, float)):
                 continue
-            if is_array(value):
-                how = access.get(label)
-                if how is None:
-                    found.append((value, True, True))
-                elif how.read or how.written:
-                    found.append((value, how.read, how.written))
-                continue
-            for path, array in arrays_in(value):
+            for path, array in (("", value),) if is_array(value) else arrays_in(value):
                 how = access.get(f"{label}.{path}" if path else label)
                 if how is None:
                     found.append((array, True, True))

@@ -7,7 +7,6 @@ learned is turned into `trace.json` by `summary.py`.
 from __future__ import annotations
 
 import math
-import time
 import weakref
 from dataclasses import dataclass, replace
 from typing import Any, Callable
@@ -75,7 +74,6 @@ class Watch:
         origins: names.Origins,
         registry: Registry,
         arguments: LaunchArguments,
-        on_event: Callable[[Event], None] | None = None,
     ):
         self.wp = wp
         self.origins = origins
@@ -87,12 +85,9 @@ class Watch:
         self.launches = 0
         self.captures = 0
         self.other_processes = 0
-        self.reads_unmatched = 0
         self.parameter_expression: str | None = None
         self.parameter_error: str | None = None
         self.named: dict[int, str] = {}  # serial -> name that the user gave with --parameter
-        self.on_event = on_event
-        self.started = time.perf_counter()
         self._views: list[tuple[Leaf, Entry, weakref.ref]] = []
         self.seeds = SeedMemory()
         self.leads = Leads(origins)
@@ -118,8 +113,6 @@ class Watch:
 
     def before(self, event: Event) -> None:
         self._event_index = event.index
-        if self.on_event is not None:
-            self.on_event(event)
         kind = event.kind
         if event.tape is None and kind != "backward":
             self.leads.note(event.index)
@@ -128,7 +121,7 @@ class Watch:
         elif kind in ("numpy", "bridge"):
             self._maybe_read(event, event.subject, kind)
         elif kind in ("copy", "assign"):
-            self._maybe_read(event, event.args[1] if len(event.args) > 1 else event.kwargs.get("src"), kind)
+            self._maybe_read(event, event.argument(1, "src"), kind)
         elif kind == "backward":
             self._before_backward(event)
 
@@ -157,7 +150,7 @@ class Watch:
             self.tapes.of(event.subject).exit_event = event.index
         elif kind == "backward":
             self._after_backward(event)
-            self.seeds.taken(event.args[2] if len(event.args) > 2 else event.kwargs.get("grads"), self.registry)
+            self.seeds.taken(event.argument(2, "grads"), self.registry)
         elif kind in ("tape_zero", "tape_reset"):
             self._after_zero(event)
             if kind == "tape_reset":
@@ -169,10 +162,7 @@ class Watch:
 
     @staticmethod
     def launch_arguments(event: Event) -> tuple[Any, Any]:
-        args, kwargs = event.args, event.kwargs
-        inputs = args[2] if len(args) > 2 else kwargs.get("inputs", ())
-        outputs = args[3] if len(args) > 3 else kwargs.get("outputs", ())
-        return inputs or (), outputs or ()
+        return event.argument(2, "inputs") or (), event.argument(3, "outputs") or ()
 
     def _before_launch(self, event: Event) -> None:
         for values in self.launch_arguments(event):
@@ -223,7 +213,6 @@ class Watch:
             matches = [self._adopt_orphan(owner)]
         if not matches:
             self.early_reads.append(EarlyRead(event.index, how, array, weakref.ref(owner)))
-            self.reads_unmatched += 1
             return
         place = names.place(self.origins.frame(3))
         for leaf in matches:
@@ -310,8 +299,8 @@ class Watch:
 
     def _before_backward(self, event: Event) -> None:
         tape = event.subject
-        loss = event.args[1] if len(event.args) > 1 else event.kwargs.get("loss")
-        grads = event.args[2] if len(event.args) > 2 else event.kwargs.get("grads")
+        loss = event.argument(1, "loss")
+        grads = event.argument(2, "grads")
         state = self.tapes.of(tape)
         frame = self.origins.frame(3)
         call = len(self.backwards)

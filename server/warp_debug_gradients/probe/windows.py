@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .differences import directional_derivative
-from .evaluator import EPS, EVALUATIONS, Evaluator, Options, Reply, Steps, judge_direction, run_side_by_side
+from .evaluator import EVALUATIONS, Evaluator, Options, Reply, Steps, judge_direction, precisions, run_side_by_side
 
 
 def measure_windows(
@@ -30,7 +30,7 @@ def measure_windows(
     if len(chosen) < len(calls):
         result["not_covered"].append(f"the own windows of {len(calls) - len(chosen)} of {len(calls)} backward calls")
     rows = []
-    eps_f, eps_x = EPS.get(plan["objective_dtype"], EPS["float32"]), EPS.get(str(evaluator.x0.dtype), EPS["float32"])
+    eps_f, eps_x = precisions(plan, evaluator.x0.dtype)
     for call in chosen:
         use = evaluator.parameter["uses"].get(str(call))
         own = reference["contributions"].get(call, {}).get(evaluator.parameter["key"])
