@@ -6,9 +6,8 @@ Renderers never compute: what is printed is in the result.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
 
+from warp_debug_gradients.render.text import cut, middle, number, pair, percent, place, section
 from warp_debug_gradients.schemas import (
     ArrayInfo,
     BisectStepsResult,
@@ -56,10 +55,10 @@ def render(result: Result, detail: Detail = "concise") -> str:
         f"{c.code} ({c.confidence}) {place(c)}: {'; '.join(c.evidence[:EVIDENCE])}. {c.repair or ''}"
         for c in result.causes
     ]
-    lines += _section("Causes", _cut(rows, FEW[detail]))
-    lines += _section("Ruled out", result.ruled_out)
-    lines += _section("Not covered", result.blind_spots)
-    lines += _section("Notes", result.notes[: FEW[detail]])
+    lines += section("Causes", cut(rows, FEW[detail]))
+    lines += section("Ruled out", result.ruled_out)
+    lines += section("Not covered", result.blind_spots)
+    lines += section("Notes", result.notes[: FEW[detail]])
     if result.next:
         arguments = json.dumps(result.next.arguments)
         lines.append(f"Next: {result.next.tool} {arguments}  ({result.next.why})")
@@ -92,36 +91,6 @@ def _found(result: Result) -> str | None:
     return None
 
 
-def number(value: float | str | None) -> str:
-    """Six significant digits; non-finite values by name."""
-    return "?" if value is None else value if isinstance(value, str) else f"{value:.6g}"
-
-
-def percent(value: float | str | None) -> str:
-    """A relative error."""
-    if value is None or isinstance(value, str):
-        return number(value)
-    return f"{100 * value:.3g}%"
-
-
-def place(where: Any) -> str:
-    """file:line, where known."""
-    if where is None or not getattr(where, "file", None):
-        return ""
-    return f"{where.file}:{where.line}" if where.line else str(where.file)
-
-
-def pair(item: Any) -> str:
-    """Autodiff and finite difference, side by side, both labelled."""
-    if item.autodiff is None and item.finite_difference is None:
-        return "nothing measured"
-    text = f"AD = {number(item.autodiff)}, FD = {number(item.finite_difference)}"
-    if item.error is not None:
-        text += f" ± {number(item.error)}"
-    relative = getattr(item, "relative_error", None)
-    return text if relative is None else f"{text}, relative error {percent(relative)}"
-
-
 def _gradcheck(result: GradcheckResult, few: int) -> list[str]:
     lines: list[str] = []
     if result.parameter:
@@ -135,18 +104,18 @@ def _gradcheck(result: GradcheckResult, few: int) -> list[str]:
     if result.gradient and result.gradient.autodiff is not None:
         lines.append(f"Gradient: {pair(result.gradient)}")
         rows = [f"{d.label}: {pair(d)} -> {d.verdict}" for d in result.gradient.directions]
-        lines += _section("Directions", _cut(rows, few))
+        lines += section("Directions", cut(rows, few))
         rows = [
             f"{e.component or e.index}: {pair(e)}, ratio {number(e.ratio)} -> {e.verdict}"
             for e in result.gradient.elements
         ]
-        lines += _section("Elements", _cut(rows, few))
+        lines += section("Elements", cut(rows, few))
     rows = [f"backward call {w.backward_call} {place(w)}: {pair(w)} -> {w.verdict}" for w in result.windows]
     truncated = any(cause.code == "truncation" for cause in result.causes)
     if len(rows) > 1 or (rows and truncated):
-        lines += _section("Windows by themselves", _cut(rows, few))
+        lines += section("Windows by themselves", cut(rows, few))
     if len(result.checks) > 1:
-        lines += _section("All checks", _cut([_check(c) for c in result.checks], max(few, 8)))
+        lines += section("All checks", cut([_check(c) for c in result.checks], max(few, 8)))
     if result.warp_gradcheck:
         said = "passed" if result.warp_gradcheck.passed else "failed"
         vacuous = " (vacuously: it compared nothing)" if result.warp_gradcheck.vacuous else ""
@@ -164,12 +133,12 @@ def _repro(result: RunReproResult, few: int) -> list[str]:
     lines = [_environment(result)]
     if result.seconds:
         lines.append("Seconds: " + ", ".join(f"{name} {value:.3g}" for name, value in result.seconds.items()))
-    lines += _section("Parameters (gradient is read)", _cut([_array(p) for p in result.parameters], few))
-    lines += _section("Other leaves with gradients (not chosen)", _cut([_array(p) for p in result.leaves], few))
-    lines += _section("Objectives", _cut([f"{o.name} ({o.kind}) {place(o)}" for o in result.objectives], few))
-    lines += _section("Iterations", _middle([_iteration(i) for i in result.iterations], few))
+    lines += section("Parameters (gradient is read)", cut([_array(p) for p in result.parameters], few))
+    lines += section("Other leaves with gradients (not chosen)", cut([_array(p) for p in result.leaves], few))
+    lines += section("Objectives", cut([f"{o.name} ({o.kind}) {place(o)}" for o in result.objectives], few))
+    lines += section("Iterations", middle([_iteration(i) for i in result.iterations], few))
     rows = [f"{s.name}: {number(s.first)} -> {number(s.last)} over {s.count} lines, {s.trend}" for s in result.metrics]
-    lines += _section("Printed metrics", _cut(rows, few))
+    lines += section("Printed metrics", cut(rows, few))
     if result.structure:
         s = result.structure
         kernels = ", ".join(f"{name} x{count}" for name, count in list(s.kernels.items())[:8])
@@ -177,20 +146,20 @@ def _repro(result: RunReproResult, few: int) -> list[str]:
     if result.structure_compared:
         lines.append(f"Overrides changed: {result.structure_compared}")
     rows = [f"{k.name}={k.value} ({place(k)}) bounds {k.bounds}; try {k.suggested}" for k in result.shrink]
-    return lines + _section("Knobs to shrink it (only on request: overrides / --set)", _cut(rows, few))
+    return lines + section("Knobs to shrink it (only on request: overrides / --set)", cut(rows, few))
 
 
 def _tracker(result: EnableTrackerResult, few: int) -> list[str]:
     lines: list[str] = []
     if result.parameter:
         lines.append(f"Iteration {result.iteration}, parameter {result.parameter}")
-    lines += _section("Content check (ours)", _cut([_overwrite(o) for o in result.overwrites], few))
+    lines += section("Content check (ours)", cut([_overwrite(o) for o in result.overwrites], few))
     lines += _what_if(result.what_if, few)
     if result.tracker_available:
         rows = [_warning(w) for w in result.warnings] or ["no warning"]
-        lines += _section("Warp's own tracker", _cut(rows, few))
-        lines += _section("Warp's tracker cannot see", result.tracker_blind_spots)
-    lines += _section("Observed on the tape", _cut([_observation(o) for o in result.observations], few))
+        lines += section("Warp's own tracker", cut(rows, few))
+        lines += section("Warp's tracker cannot see", result.tracker_blind_spots)
+    lines += section("Observed on the tape", cut([_observation(o) for o in result.observations], few))
     return [*lines, _environment(result)]
 
 
@@ -224,7 +193,7 @@ def _what_if(found: WhatIf | None, few: int) -> list[str]:
     ]
     if len(found.arrays) > 1:
         rows = [f"{a.variable} alone: {number(a.restored)} (off by {percent(a.relative_error)})" for a in found.arrays]
-        lines += [f"  {row}" for row in _cut(rows, few)]
+        lines += [f"  {row}" for row in cut(rows, few)]
     return lines
 
 
@@ -246,24 +215,24 @@ def _bisect(result: BisectStepsResult, few: int) -> list[str]:
     if result.gradient and result.gradient.autodiff is not None:
         lines.append(f"Gradient: {pair(result.gradient)}")
     shown = [j for j in result.jumps if j.significant] or result.jumps[:2]
-    lines += _section("Jumps (part of the derivative that a launch line puts in)", _cut([_jump(j) for j in shown], few))
+    lines += section("Jumps (part of the derivative that a launch line puts in)", cut([_jump(j) for j in shown], few))
     quiet = len(result.jumps) - len(shown)
     if quiet and any(j.significant for j in shown):
         lines.append(f"  {quiet} other line(s) stay within their noise")
     rows = [_term("seed of backward", result.seed)] if result.seed and result.seed.significant else []
     rows += [_term("stale gradient of", t) for t in result.stale if t.significant]
     rows += [_term("derivative that came in before the tape with", t) for t in result.truncated if t.significant]
-    lines += _section("Terms outside the launches", _cut(rows, few))
+    lines += section("Terms outside the launches", cut(rows, few))
     if result.nonfinite:
         born = result.nonfinite
         lines.append(
             f"Non-finite born at op {born.op}, {born.kernel} {place(born)}, {born.variable} {born.elements[:4]}"
         )
     harmful = [o for o in result.overwrites if o.harmful is not False]
-    lines += _section("Overwritten reads", _cut([_overwrite(o) for o in harmful], few))
+    lines += section("Overwritten reads", cut([_overwrite(o) for o in harmful], few))
     lines += _what_if(result.what_if, few)
-    lines += _section(f"{result.knob}", _cut([_point(p) for p in result.points], max(few, 12)))
-    lines += _section("Observed on the tape", _cut([_observation(o) for o in result.observations], few))
+    lines += section(f"{result.knob}", cut([_point(p) for p in result.points], max(few, 12)))
+    lines += section("Observed on the tape", cut([_observation(o) for o in result.observations], few))
     if result.picture:
         lines.append(f"Picture: {result.picture}")
     return [*lines, _environment(result)]
@@ -319,19 +288,3 @@ def _error(error: ScriptError) -> list[str]:
 def _environment(result: Result) -> str:
     interpreter = f"{result.interpreter.path} ({result.interpreter.why})" if result.interpreter else "?"
     return f"Warp {result.warp_version or '?'} on {result.device or 'device not initialised'}, Python {interpreter}"
-
-
-def _section(name: str, rows: Sequence[str]) -> list[str]:
-    return [f"{name}:", *(f"  {row}" for row in rows)] if rows else []
-
-
-def _cut(rows: list[str], few: int) -> list[str]:
-    if len(rows) <= few:
-        return rows
-    return [*rows[:few], f"... {len(rows) - few} more (detail=full, or result.json)"]
-
-
-def _middle(rows: list[str], few: int) -> list[str]:
-    if len(rows) <= few:
-        return rows
-    return [*rows[: few - 2], f"... {len(rows) - few} more (detail=full, or result.json)", *rows[-2:]]

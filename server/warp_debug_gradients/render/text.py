@@ -1,0 +1,55 @@
+"""Words and numbers that all renderings share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def number(value: float | str | None) -> str:
+    """Six significant digits; non-finite values by name."""
+    return "?" if value is None else value if isinstance(value, str) else f"{value:.6g}"
+
+
+def percent(value: float | str | None) -> str:
+    """A relative error."""
+    if value is None or isinstance(value, str):
+        return number(value)
+    return f"{100 * value:.3g}%"
+
+
+def place(where: Any) -> str:
+    """file:line, where known."""
+    if where is None or not getattr(where, "file", None):
+        return ""
+    return f"{where.file}:{where.line}" if where.line else str(where.file)
+
+
+def pair(item: Any) -> str:
+    """Autodiff and finite difference, side by side, both labelled."""
+    if item.autodiff is None and item.finite_difference is None:
+        return "nothing measured"
+    text = f"AD = {number(item.autodiff)}, FD = {number(item.finite_difference)}"
+    if item.error is not None:
+        text += f" ± {number(item.error)}"
+    relative = getattr(item, "relative_error", None)
+    return text if relative is None else f"{text}, relative error {percent(relative)}"
+
+
+def section(name: str, rows: Sequence[str]) -> list[str]:
+    """A heading with indented rows; nothing where there are none."""
+    return [f"{name}:", *(f"  {row}" for row in rows)] if rows else []
+
+
+def cut(rows: list[str], few: int) -> list[str]:
+    """The first `few` rows, and how many more there are."""
+    if len(rows) <= few:
+        return rows
+    return [*rows[:few], f"... {len(rows) - few} more (detail=full, or result.json)"]
+
+
+def middle(rows: list[str], few: int) -> list[str]:
+    """The first rows and the last two."""
+    if len(rows) <= few:
+        return rows
+    return [*rows[: few - 2], f"... {len(rows) - few} more (detail=full, or result.json)", *rows[-2:]]

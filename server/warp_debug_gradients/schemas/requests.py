@@ -1,0 +1,94 @@
+"""What goes in: one model an operation."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from warp_debug_gradients.schemas.base import Engine, Method
+
+
+class Target(BaseModel):
+    """Which program is measured, and how it is started."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    script: str | None = Field(None, description="The script, relative to the workspace. It is run unedited.")
+    module: str | None = Field(None, description="Instead of `script`: a module, as in `python -m pkg.train`.")
+    forward: str | None = Field(
+        None, description="Instead of `script`: a callable that computes the loss, such as 'model.py:rollout'."
+    )
+    inputs: str | None = Field(
+        None, description="With `forward`: a callable that makes its arguments, such as 'model.py:make_inputs'."
+    )
+    args: list[str] = Field(default_factory=list, description="The script's own command line arguments.")
+    cwd: str | None = Field(None, description="Folder to run in, relative to the workspace. Default: the workspace.")
+    python: str | None = Field(
+        None, description="The user's interpreter. Default: the workspace's .venv, else the active virtual environment."
+    )
+    device: str | None = Field(None, description="Warp device, such as 'cpu' or 'cuda:0'. Default: the script's own.")
+    overrides: dict[str, bool | int | float | str] = Field(
+        default_factory=dict,
+        description="Module constants replaced in memory while the file is compiled, such as "
+        '{"train.NUM_STEPS": 10} for NUM_STEPS in train.py. The file on disk is not changed.',
+    )
+    parameter: str | None = Field(
+        None,
+        description="The parameter by the user's variable name, such as 'model.weights'. Default: found by itself.",
+    )
+    objective: str | None = Field(
+        None,
+        description="Expression evaluated where `backward` is called, such as 'loss.numpy()[0]'. "
+        "Default: the sum of the losses handed to `backward` in the iteration.",
+    )
+    env: list[str] = Field(
+        default_factory=list,
+        description="Names of environment variables to pass on to the script. Others that look like secrets, or that "
+        "runs do not usually need, are withheld from it.",
+    )
+    timeout_s: float = Field(50.0, gt=0, le=3600, description="Wall-clock budget of the whole call, in seconds.")
+
+
+class RunReproRequest(Target):
+    """Input of `run_repro`."""
+
+
+class GradcheckRequest(Target):
+    """Input of `gradcheck_full_horizon`."""
+
+    iteration: int | None = Field(
+        None,
+        ge=0,
+        description="Optimizer iteration to check, counted from 0. Default: the first, the next, and a turn.",
+    )
+    engine: Engine = Field(
+        "auto", description="How evaluations are made: 'fork' (fast, CPU), 'rerun' (a new process each), or 'auto'."
+    )
+
+
+class EnableTrackerRequest(Target):
+    """Input of `enable_tracker`."""
+
+    iteration: int | None = Field(
+        None, ge=0, description="Optimizer iteration whose tape is watched, counted from 0. Default: the first."
+    )
+
+
+class BisectStepsRequest(Target):
+    """Input of `bisect_steps`."""
+
+    method: Method = Field(
+        "ledger",
+        description="'ledger': which launch line puts the error in. 'knob': the smallest value of `knob` at which "
+        "autodiff and differences part. 'sweep': objective, gradient and error for each value of `knob`.",
+    )
+    iteration: int | None = Field(
+        None,
+        ge=0,
+        description="Optimizer iteration to look into, counted from 0. Default: the first that disagrees.",
+    )
+    knob: str | None = Field(
+        None, description="With 'knob' and 'sweep': a module constant such as 'train.NUM_STEPS' (run_repro lists them)."
+    )
+    values: list[int | float] = Field(
+        default_factory=list, description="With `knob`: the values to try. Default: bisection below the present value."
+    )
