@@ -41,7 +41,7 @@ from warp_debug_gradients.schemas import (
     Target,
 )
 from warp_debug_gradients.trim import trimmed
-from warp_debug_gradients.worker import Progress, end_running_probes
+from warp_debug_gradients.worker import Progress
 from warp_debug_gradients.workspace import Workspace
 
 INSTRUCTIONS = inspect.cleandoc("""
@@ -314,6 +314,5 @@ def serve() -> None:
 
 
 def _told_to_go(signum: int, _frame: object) -> None:
-    """Ends running probes, then goes at once: an orderly shutdown would wait for the next line on stdin."""
-    end_running_probes()
+    """Goes at once: an orderly shutdown would wait for the next line on stdin. The guardians end what runs."""
     os._exit(128 + signum)

@@ -47,3 +47,9 @@ class ProbeFailed(DebugGradientsError):
     """The probe itself broke (not the user's script)."""
 
     code = "probe_failed"
+
+
+class EvidenceLost(DebugGradientsError):
+    """The evidence folder cannot be written any more."""
+
+    code = "evidence_lost"

@@ -80,11 +80,12 @@ async def test_a_death_without_a_report_is_told(start):
 
 
 async def test_the_output_is_limited(start, monkeypatch):
-    monkeypatch.setattr(worker, "OUTPUT_LIMIT", 1000)
-    monkeypatch.setattr(worker, "SLACK", 1000)
+    monkeypatch.setenv("WARP_DEBUG_GRADIENTS_OUTPUT_MB", "0.001")
     outcome = await start("floods")
     assert len(outcome.output) < 1100
     assert "output is cut here" in outcome.output
+    assert outcome.output.startswith("cwd")
+    assert outcome.output.endswith("x\n")
 
 
 async def test_an_interpreter_that_does_not_start(start, tmp_path):
