@@ -248,6 +248,7 @@ def _run(context: typer.Context, model: Any, operation: Callable[..., Awaitable[
     """Options to a request, the request to a result, the result to text and exit code."""
     from pydantic import ValidationError
 
+    from warp_debug_gradients.operations.perform import perform
     from warp_debug_gradients.render import render
     from warp_debug_gradients.workspace import Workspace
 
@@ -264,7 +265,8 @@ def _run(context: typer.Context, model: Any, operation: Callable[..., Awaitable[
         request = model(**settings)
     except ValidationError as error:
         raise UsageError("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())) from error
-    result = asyncio.run(_interruptible(operation(request, Workspace.find(options["workspace"]), _show_progress)))
+    workspace = Workspace.find(options["workspace"])
+    result = asyncio.run(_interruptible(perform(operation, request, workspace, _show_progress)))
     if options["json_"]:
         print(result.model_dump_json(indent=1))
     else:

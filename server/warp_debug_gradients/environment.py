@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,10 +12,12 @@ NAMES = {
     "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "DISPLAY",
     "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
     "PROGRAMFILES", "PROGRAMDATA", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE",
+    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+    "SLURM_JOB_ID", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SLURM_GPUS_ON_NODE",
 }  # fmt: skip
 PREFIXES = (
-    "LC_", "CUDA", "WARP", "NV", "NEWTON", "PYTHON", "OMP_", "OPENBLAS_", "MKL_", "NUMEXPR_", "KMP_",
-    "TORCH", "JAX", "XLA_", "MPL", "XDG_", "SLURM_",
+    "LC_", "CUDA", "WARP", "NVIDIA_", "NVCC", "NVRTC", "NEWTON", "PYTHON", "OMP_", "OPENBLAS_", "MKL_", "NUMEXPR_",
+    "KMP_", "TORCH", "PYTORCH_", "JAX_", "XLA_", "MPL",
 )  # fmt: skip
 STARTUP_HOOKS = {
     "PYTHONSTARTUP",
@@ -24,7 +27,10 @@ STARTUP_HOOKS = {
     "PYTHONDEBUG",
     "PYTHONPROFILEIMPORTTIME",
 }
-SECRETS = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY")
+SECRETS = re.compile(
+    r"TOKEN|SECRET|PASS(WORD|WD|PHRASE)|CREDENTIAL|COOKIE|BEARER|WEBHOOK|(^|_)(AUTH|JWT|PAT|DSN|PWD)(_|$)|KEYS?(_|$)",
+)  # in a name
+LOGIN = re.compile(r"://[^/\s]*:[^/\s]*@")  # in a value: a URL with a password
 SOURCE_ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -34,14 +40,14 @@ def probe_environment(named: Iterable[str] = ()) -> dict[str, str]:
     Output is unbuffered, so that what a killed script printed is not lost.
     """
     named = set(named)
-    environment = {name: value for name, value in os.environ.items() if name in named or _allowed(name.upper())}
+    environment = {name: value for name, value in os.environ.items() if name in named or _allowed(name.upper(), value)}
     paths = [p for p in environment.pop("PYTHONPATH", "").split(os.pathsep) if p and Path(p).resolve() != SOURCE_ROOT]
     if paths:
         environment["PYTHONPATH"] = os.pathsep.join(paths)
     return environment | {"PYTHONUNBUFFERED": "1"}
 
 
-def _allowed(name: str) -> bool:
-    if name in STARTUP_HOOKS or any(word in name for word in SECRETS):
+def _allowed(name: str, value: str) -> bool:
+    if name in STARTUP_HOOKS or SECRETS.search(name) or LOGIN.search(value):
         return False
     return name in NAMES or name.startswith(PREFIXES)

@@ -53,3 +53,9 @@ class EvidenceLost(DebugGradientsError):
     """The evidence folder cannot be written any more."""
 
     code = "evidence_lost"
+
+
+class Busy(DebugGradientsError):
+    """Other calls in the same workspace took all the time that this one had."""
+
+    code = "busy"

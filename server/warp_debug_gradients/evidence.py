@@ -23,7 +23,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from warp_debug_gradients.errors import WorkspaceError
+from warp_debug_gradients.errors import EvidenceLost, WorkspaceError
 from warp_debug_gradients.workspace import Workspace
 
 HOME = ".warp-debug-gradients"
@@ -65,11 +65,26 @@ class Evidence:
 
     def write_json(self, name: str, value: Any) -> Path:
         """Writes `name`, whole or not at all."""
+        self.still_ours()
         path = self.folder / name
         partial = path.with_name(path.name + ".partial")
         partial.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n")
         partial.replace(path)
         return path
+
+    def still_ours(self) -> None:
+        """The measured program may have removed the folder, or put something else in its place."""
+        if not self.folder.resolve().is_relative_to(self.workspace.root):
+            raise EvidenceLost(
+                f"{self.home} leads out of the workspace since the script ran. Nothing is written there."
+            )
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EvidenceLost(
+                f"The evidence folder {self.folder} cannot be written since the script ran ({error.strerror}). "
+                f"Keep the script from changing {HOME}."
+            ) from error
 
     def snapshot_sources(self, files: Iterable[str | Path]) -> None:
         """Copies the workspace's files that were loaded, with their hashes."""

@@ -40,6 +40,11 @@ class Limits:
         return asdict(self)
 
 
+def calls_at_once() -> int:
+    """How many calls may run in one workspace; WARP_DEBUG_GRADIENTS_CALLS, default 2."""
+    return max(1, int(_number("CALLS", 2)))
+
+
 def machine_memory() -> int:
     """Bytes that this machine, or the container that we are in, may use."""
     total = psutil.virtual_memory().total

@@ -11,7 +11,7 @@ from warp_debug_gradients.schemas import Series
 
 NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|nan|inf(?:inity)?)"
 PAIR = re.compile(
-    rf"(?P<name>[A-Za-z_|∥][\w.|∥/\-]*(?: (?:loss|norm|error|grad|energy|cost))?)"  # kappa, |g|, train loss
+    rf"(?<![\w.])(?P<name>[A-Za-z_|∥][\w.|∥/\-]*(?: (?:loss|norm|error|grad|energy|cost))?)"  # kappa, |g|, train loss
     rf"(?:\s*[=:]\s*|\s+)\[?\s*(?P<value>{NUMBER})(?![\w.%])",
     re.IGNORECASE,
 )
@@ -19,12 +19,17 @@ COUNTERS = {"it", "iter", "iteration", "step", "epoch", "frame", "i", "it.", "op
 TOOL_LINES = re.compile(r"^\s*(Module |Warp |CUDA |Kernel cache|Devices:|\"cpu\"|\"cuda|Traceback|File )")
 STALLED = 1e-3  # a change below this share of the largest value is no change
 MOST_SERIES = 12
+LONGEST_LINE = 1000  # characters; metrics stand at the beginning
+LONGEST_OUTPUT = 1_000_000
 
 
 def printed_series(output: str) -> list[Series]:
     """The series a script printed at least twice, in the order of their first appearance."""
     values: dict[str, list[float]] = {}
+    if len(output) > LONGEST_OUTPUT:
+        output = output[: LONGEST_OUTPUT // 2] + "\n" + output[-LONGEST_OUTPUT // 2 :]
     for line in output.splitlines():
+        line = line[:LONGEST_LINE]
         if TOOL_LINES.match(line):
             continue
         for match in PAIR.finditer(line):

@@ -13,6 +13,7 @@ from warp_debug_gradients import __version__, worker
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.evidence import Evidence
 from warp_debug_gradients.operations.command import command_line
+from warp_debug_gradients.operations.perform import call_started
 from warp_debug_gradients.schemas import Interpreter, Result, ScriptError, Target
 from warp_debug_gradients.worker import OnProgress, ProbeOutcome, Progress
 from warp_debug_gradients.workspace import Workspace, choose_interpreter
@@ -30,7 +31,7 @@ class Measurement(Generic[T]):
         self.request = request
         self.workspace = workspace
         self.on_progress = on_progress
-        self.started = time.monotonic()
+        self.started = call_started()
         self.target = _resolve_target(request, workspace)
         refuse_unset_variables(request)
         self.cwd = workspace.folder(request.cwd, "working folder")
@@ -93,13 +94,18 @@ class Measurement(Generic[T]):
         }
 
     def relative_files(self, value: Any) -> Any:
-        """The probe's JSON with every `file` as the user would write it. Opaque plans are handed back as they are."""
+        """The probe's JSON with every `file` as the user would write it, and text that does no harm to a terminal.
+
+        Opaque plans are handed back as they are.
+        """
         if isinstance(value, dict):
             return {
                 k: self.workspace.relative(v) if k == "file" and v else v if k == "plan" else self.relative_files(v)
                 for k, v in value.items()
             }
-        return [self.relative_files(v) for v in value] if isinstance(value, list) else value
+        if isinstance(value, list):
+            return [self.relative_files(v) for v in value]
+        return worker.harmless(value) if isinstance(value, str) else value
 
     def base(self) -> dict[str, Any]:
         """The fields that every result of this measurement has."""
@@ -173,14 +179,15 @@ def script_error(outcome: ProbeOutcome, interpreter: Interpreter) -> ScriptError
     found = (outcome.result or {}).get("error")
     if found:
         error = ScriptError.model_validate({"type": "Error", "message": "", **found})
+        error.message = shortened(error.message)
         if (error.missing_module or "").split(".")[0] == "warp" and not error.advice:
             error.advice = f"Warp is not installed for {interpreter.path} ({interpreter.why}). Pass --python."
         return error
-    last = [line for line in outcome.output.splitlines() if line.strip()][-3:]
+    last = [shortened(line, 300) for line in outcome.output.splitlines() if line.strip()][-3:]
     return ScriptError(
         type="ProcessDied",
         message=f"The Python process ended without a report: {outcome.death}."
-        + (f" Its last output: {' | '.join(last)}" if last else ""),
+        + (f" The last it printed (its own words): {' | '.join(map(repr, last))}" if last else ""),
         advice="Run the script by itself with the same interpreter; a crash in native code (index out of bounds, "
         "out of memory) or os._exit ends the process. warp.config.mode = 'debug' turns bounds checks on.",
     )
@@ -201,6 +208,14 @@ def refuse_unusable(outcome: ProbeOutcome, request: Target) -> None:
             f"The parameter {request.parameter!r} is no array that a tape reads. Arrays with gradients on the tapes: "
             f"{leaves}. Name one of them, or leave the parameter out to let it be found."
         )
+
+
+def shortened(text: str, most: int = 2000) -> str:
+    """A long text by its beginning and its end."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} [... {len(text) - most} characters ...] {text[-half:]}"
 
 
 def first_line(text: Any) -> str:

@@ -8,6 +8,7 @@ import sys
 import types
 
 MAX_FRAMES = 40
+MAX_TEXT = 20_000  # characters of a message
 
 # 'Error while parsing function "k" at FILE:LINE:\n    source\n;', once for the kernel and once for each function.
 _CODEGEN_PLACE = re.compile(r'Error while parsing function "([^"]+)" at (.+?):(\d+):\n.*?\n?;', re.DOTALL)
@@ -38,17 +39,16 @@ def is_probe_file(filename):
     return os.path.abspath(filename).startswith(PROBE_FOLDER)
 
 
-def trim_exception(error, _seen=None):
+def trim_exception(error):
     """Takes the probe's own frames out of an exception's traceback and those of its causes, in place."""
-    seen = _seen if _seen is not None else set()
-    while error is not None and id(error) not in seen:
+    seen, waiting = set(), [error]
+    while waiting:
+        error = waiting.pop()
+        if not isinstance(error, BaseException) or id(error) in seen:
+            continue
         seen.add(id(error))
         error.__traceback__ = trim_traceback(error.__traceback__)
-        for member in getattr(error, "exceptions", None) or ():
-            if isinstance(member, BaseException):
-                trim_exception(member, seen)
-        trim_exception(error.__cause__, seen)
-        error = error.__context__
+        waiting += [error.__cause__, error.__context__, *(getattr(error, "exceptions", None) or ())]
 
 
 def trim_traceback(traceback):
@@ -81,7 +81,7 @@ def describe_failure(error, *, workspace, script=None, cwd=None):
     place = _Place(workspace, script)
     frames = [_frame(entry) for entry in _entries(error.__traceback__) if not is_probe_file(_filename(entry))]
     own = place.deepest(frames)
-    kernel, compiler_message, message = None, None, _message(error)
+    kernel, compiler_message, message = None, None, _shown(error)
     generated = _CODEGEN_PLACE.findall(message)
     if generated:  # Warp's code generator: the lines are those of the kernel and of the functions it calls
         kernel, compiler_message = generated[0][0], message
@@ -153,6 +153,15 @@ def _message(error):
     lone_text = isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str)
     text = error.args[0] if lone_text and " " in error.args[0] else str(error)
     return "\n".join([text, *map(str, getattr(error, "__notes__", None) or ())])
+
+
+def _shown(error):
+    """The message, where the exception has one that can be shown, and not more of it than anybody would read."""
+    try:
+        text = _message(error)
+    except Exception as failure:  # the user's own __str__
+        return f"(its text cannot be shown: {type(failure).__name__})"
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT // 2]} [...] {text[-MAX_TEXT // 2 :]}"
 
 
 def _launched_kernel(error, message):

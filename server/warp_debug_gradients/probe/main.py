@@ -32,6 +32,7 @@ class Session:
     def __init__(self, job: dict[str, Any]):
         self.job = job
         self.mode = job["mode"]
+        self.pid = os.getpid()
         self.started = time.perf_counter()
         self.deadline = self.started + float(job.get("budget_s") or 1e9)
         self.program = Program.from_job(job)
@@ -78,7 +79,10 @@ class Session:
         raise StopProgram(reason)
 
     def _terminated(self, number: int, frame: Any) -> None:
-        if not self._written:
+        if os.getpid() != self.pid:  # a worker that the program has forked: it ends as it would without us
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        elif not self._written:
             self.write(self.result(None, "signal"))
         os._exit(0)
 
@@ -134,6 +138,7 @@ class Session:
     def write(self, result: dict[str, Any]) -> None:
         self._written = True
         self._allow_writes()
+        os.makedirs(os.path.dirname(self.job["result"]), exist_ok=True)  # the program may have removed it
         if self.wp is None:
             with open(self.job["result"] + ".part", "w", encoding="utf-8") as stream:
                 json.dump(result, stream)

@@ -1,0 +1,5 @@
+# status: blocked
+# says: SIGABRT
+import os
+
+os.abort()

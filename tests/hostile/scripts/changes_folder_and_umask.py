@@ -1,0 +1,5 @@
+# status: completed
+import os
+
+os.umask(0o777)
+os.chdir("/")

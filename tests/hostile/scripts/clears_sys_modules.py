@@ -1,0 +1,4 @@
+# status: completed or blocked
+import sys
+
+sys.modules.clear()

@@ -1,0 +1,6 @@
+# status: completed
+# cwd: inner
+import os
+import shutil
+
+shutil.rmtree(os.getcwd())

@@ -1,0 +1,13 @@
+# status: blocked
+# says: its memory grew to
+# limits: MEMORY_GB=0.2
+# timeout: 20
+import os
+import time
+
+if os.fork() == 0:
+    kept = []
+    while True:
+        kept.append(bytearray(b"x") * 20_000_000)
+        time.sleep(0.02)
+time.sleep(60)

@@ -1,0 +1,3 @@
+# status: blocked
+# says: KeyboardInterrupt
+raise KeyboardInterrupt

@@ -1,0 +1,3 @@
+# status: blocked
+# says: SyntaxError
+this is not Python (

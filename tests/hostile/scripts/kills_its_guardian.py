@@ -1,0 +1,11 @@
+# status: blocked
+# says: before it could report
+import os
+import signal
+import subprocess
+import sys
+import time
+
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+os.kill(os.getppid(), signal.SIGKILL)
+time.sleep(600)

@@ -1,0 +1,5 @@
+# status: blocked
+# says: SystemExit
+import sys
+
+sys.exit("\x1b[31mno luck")

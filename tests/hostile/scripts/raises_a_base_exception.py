@@ -1,0 +1,7 @@
+# status: blocked
+# says: Stop
+class Stop(BaseException):
+    pass
+
+
+raise Stop("at once")

@@ -1,0 +1,3 @@
+# status: blocked
+# says: ValueError
+raise ValueError("long " * 4_000_000)

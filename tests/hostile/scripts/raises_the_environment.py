@@ -1,0 +1,5 @@
+# status: blocked
+# says: RuntimeError
+import os
+
+raise RuntimeError(dict(os.environ))

@@ -1,0 +1,3 @@
+# status: blocked
+# says: EOFError
+input("your password: ")

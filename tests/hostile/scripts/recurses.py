@@ -1,0 +1,7 @@
+# status: blocked
+# says: RecursionError
+def again():
+    again()
+
+
+again()

@@ -1,0 +1,4 @@
+# status: timeout
+# says: Time ran out
+while True:
+    pass

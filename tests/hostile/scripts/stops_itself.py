@@ -1,0 +1,5 @@
+# status: timeout
+import os
+import signal
+
+os.kill(os.getpid(), signal.SIGSTOP)
