@@ -346,3 +346,58 @@ def test_where_a_gradient_is_zeroed():
 def test_where_a_numpy_view_is_written():
     source = "view = mid.numpy()\ncopy = top.numpy().copy()\ncopy[0] = 1\nfor t in s:\n    view[t, 0] = 3.0\nlow.numpy()[0] += 1\n"
     assert [numpy_write(source, name) for name in ("mid", "top", "low", "none")] == [5, None, 6, None]
+
+
+# --- one adjoint alone
+
+
+def alone(verdict, **fields):
+    return {"what": "launch", "kernel": "diffuse", **LAUNCH, "op": 7, "argument": "gain", "autodiff": 1.5,
+            "finite_difference": 1.0, "error": 1e-4, "verdict": verdict, "reason": None, "restored": None, **fields}  # fmt: skip
+
+
+def custom(verdict, name="drag"):
+    return {"what": "function", "kernel": name, "file": "train.py", "line": 5, "op": None, "argument": None, "autodiff": 2.0,
+            "finite_difference": 1.0, "error": 1e-4, "verdict": verdict, "reason": None, "samples": 64, "wrong": 60}  # fmt: skip
+
+
+LOOP = Construct("dynamic_loop", "train.py", 11, "for k in range(n):")
+FORMULA = Construct("custom_gradient", "train.py", 17, "custom gradient of drag: wp.adjoint[v] += adj_ret")
+
+
+def test_a_kernel_that_is_wrong_by_itself_proves_the_only_construct_in_it():
+    cause = only(ledger(jumps=[jump()], isolated=[alone("wrong")]), lambda j: [LOOP])
+    assert (cause.code, cause.confidence) == ("dynamic_loop", "proven")
+    assert "wrong by itself for gain, on the inputs it read: AD = 1.5, FD = 1 ± 0.0001" in "; ".join(cause.evidence)
+    bare = only(ledger(jumps=[jump()], isolated=[alone("wrong")]))
+    assert (bare.code, bare.confidence) == ("warp_defect", "likely")
+
+
+def test_a_kernel_that_is_right_by_itself_is_hardly_blamed():
+    causes = ledger_causes(ledger(jumps=[jump()], isolated=[alone("right"), custom("wrong")]), lambda j: [LOOP])
+    assert [(c.code, c.confidence) for c in causes] == [("dynamic_loop", "possible"), ("custom_gradient", "possible")]
+
+
+def test_a_custom_gradient_that_is_wrong_by_itself_is_the_cause_whatever_else_is_in_the_kernel():
+    book = ledger(jumps=[jump()], isolated=[alone("wrong"), custom("wrong")])
+    cause = only(book, lambda j: [LOOP, FORMULA])
+    assert (cause.code, cause.confidence, cause.line) == ("custom_gradient", "proven", 17)
+    other = ledger(jumps=[jump()], isolated=[alone("wrong"), custom("wrong", "lift")])
+    assert [c.code for c in ledger_causes(other, lambda j: [LOOP, FORMULA])] == ["dynamic_loop", "custom_gradient"]
+
+
+def test_a_custom_gradient_counts_where_nothing_jumps_but_not_where_the_gradient_agrees():
+    book = ledger(isolated=[custom("wrong")])
+    assert only(book, None, Context(verdict="inconclusive")).confidence == "possible"
+    assert ledger_causes(book, None, Context(verdict="agree")) == []
+    assert ledger_causes(ledger(isolated=[custom("undecided")]), None, Context(verdict="inconclusive")) == []
+
+
+def test_a_kernel_that_spoils_its_own_input_is_proven_by_its_adjoint_on_restored_inputs():
+    row = overwrite(how="in_kernel", argument="track", writer={"what": "the same launch", **LAUNCH})
+    shown = ledger(jumps=[jump()], overwrites=[row], isolated=[alone("wrong", restored="right")])
+    assert only(shown).confidence == "proven"
+    assert (
+        only(ledger(jumps=[jump()], overwrites=[row], isolated=[alone("wrong", restored="wrong")])).confidence
+        == "likely"
+    )

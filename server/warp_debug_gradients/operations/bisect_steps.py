@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from warp_debug_gradients.errors import UsageError
-from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations import explain, isolated
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.constructs import tape_place, unrecorded_writer
 from warp_debug_gradients.operations.gradcheck import places
@@ -95,11 +95,14 @@ def build_result(
         overwrites=ledgers.overwrites(kept),
         what_if=ledgers.what_if(kept),
         observations=ledgers.observations(kept),
+        isolated=isolated.isolated(kept),
+        warp_gradcheck_tape=isolated.gradcheck_tape(kept),
     )
     constructs = ledgers.constructs_of(measurement, trace.get("loaded_files") or [])
     backward = backward_place(check, kept.get("backward_call"))
     tape = tape_place(measurement.workspace, backward)
-    context = Context(tape, backward, covers_all(check, kept), _unrecorded(measurement, tape, backward))
+    unrecorded = _unrecorded(measurement, tape, backward)
+    context = Context(tape, backward, covers_all(check, kept), unrecorded, check["verdict"])
     causes = ledger_causes(kept, constructs, context)
     result.causes = joined(causes, explain.proven_causes(check, trace, tape, places(measurement, check)[1]))
     if check["verdict"] == "inconclusive":

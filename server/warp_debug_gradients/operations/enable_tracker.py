@@ -55,7 +55,7 @@ async def _content(
     measurement: Measurement[EnableTrackerRequest], trace: dict[str, Any], iteration: int
 ) -> dict[str, Any]:
     ledgers.require_fork(trace)
-    kept, _ = await ledgers.keep_ledger(measurement, trace, iteration)
+    kept, _ = await ledgers.keep_ledger(measurement, trace, iteration, isolate=False)
     return kept
 
 

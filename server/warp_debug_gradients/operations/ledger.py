@@ -84,11 +84,12 @@ async def keep_ledger(
     *,
     check: dict[str, Any] | None = None,
     share: float = 1.0,
+    isolate: bool = True,
 ) -> tuple[dict[str, Any], ProbeOutcome]:
-    """The ledger of one backward call of the iteration, and how its process ended."""
+    """The ledger of one backward call of the iteration, and how its process ended. isolate: launches alone as well."""
     (position,) = choose_iterations(trace, iteration)
     plan = trace["iterations"][position]["plan"]
-    extra: dict[str, Any] = {"ledger": settings(check)}
+    extra: dict[str, Any] = {"ledger": {**settings(check), "isolate": isolate}}
     call = suspicious_call(check)
     if call is not None:
         extra["call"] = call

@@ -1,7 +1,7 @@
 """From a ledger's evidence to causes. Pure: one ledger (a dictionary, as in ledger.json) in, causes out.
 
 Each rule reads one kind of evidence, gives its numbers, and claims no more than they show: `proven` only where the
-backward pass, run again with the recorded values restored, comes out right.
+backward pass, run again with the recorded values restored, comes out right, or where an adjoint is wrong by itself.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from warp_debug_gradients.operations.constructs import REPAIRS, Construct
+from warp_debug_gradients.operations.isolated import in_words as isolated_in_words
+from warp_debug_gradients.operations.isolated import launch_alone, wrong_functions
 from warp_debug_gradients.schemas import Cause, as_float
 
 REPAIRED = 0.1  # restoring the reads must leave at most this part of the error,
@@ -42,12 +44,14 @@ class Context:
         None where it was not measured.
     unrecorded: the place of the statement that writes a variable and that the tape does not record, with
         "host": whether NumPy takes part; None where none is found.
+    verdict: of the check of the whole gradient; None where none was made.
     """
 
     tape: Place | None = None
     backward: Place | None = None
     inside: bool | None = None
     unrecorded: Callable[[str], Place | None] = lambda variable: None
+    verdict: str | None = None
 
 
 def ledger_causes(
@@ -64,6 +68,7 @@ def ledger_causes(
     found += _nonfinite(ledger, find_constructs)
     if not ledger.get("nonfinite"):
         found += _kernels(ledger, find_constructs)
+    found += _custom_gradients(ledger, context, [cause for _, cause in found])
     order = {"proven": 0, "likely": 1, "possible": 2}
     found.sort(key=lambda item: (order[item[1].confidence], -item[0]))
     return _merged(cause for _, cause in found)
@@ -94,6 +99,10 @@ def _overwritten(
     readers = [r.get("reader") or {} for r in rows]
     jumps = [j for j in _jumps(ledger, "adjoint") if any(_same_line(j, r) for r in readers)]
     evidence += [_jumped(j) for j in jumps[:1]]
+    alone = launch_alone(ledger, reader) if row.get("how") == "in_kernel" else None
+    if alone:
+        evidence.append(isolated_in_words(alone))
+    own = alone is not None and alone.get("verdict") == "wrong" and alone.get("restored") == "right"
     if what_if:
         evidence.append(restored_text(what_if))
     listed = ", ".join(names[:3]) or "the array"
@@ -110,7 +119,7 @@ def _overwritten(
         repair = f"Do not reset {listed} before backward: use a fresh array for each step."
     cause = Cause(
         code=code,
-        confidence="proven" if repairs(what_if) else "likely",
+        confidence="proven" if repairs(what_if) or own else "likely",
         file=place.get("file"),
         line=place.get("line"),
         function=jumps[0].get("function") if jumps else None,
@@ -320,7 +329,8 @@ def _nonfinite(ledger: Ledger, find_constructs: FindConstructs | None) -> list[t
 
 
 def _kernels(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tuple[float, Cause]]:
-    """A jump with intact inputs: the adjoint of that kernel itself is wrong. What is in it narrows down why."""
+    """A jump with intact inputs: the adjoint of that kernel itself is wrong. What is in it narrows down why, and the
+    launch by itself proves or clears it."""
     found: list[tuple[float, Cause]] = []
     for jump in _jumps(ledger, "adjoint"):
         if _explained(ledger, jump):
@@ -331,11 +341,23 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tup
         else:
             evidence.append("what its adjoint read was intact")
         constructs = [c for c in (find_constructs(jump) if find_constructs else []) if c.code not in ONLY_NONFINITE]
+        alone = launch_alone(ledger, jump) or {}
+        if alone:
+            evidence.append(isolated_in_words(alone))
+        custom = [c for c in constructs if c.code == "custom_gradient"]
+        functions = [
+            r
+            for r in wrong_functions(ledger)
+            if any(c.text.startswith(f"custom gradient of {r.get('kernel')}:") for c in custom)
+        ]
+        if functions and alone.get("verdict") != "right":  # the formula is wrong by itself: nothing else is needed
+            constructs = custom
+            evidence += [isolated_in_words(r) for r in functions]
         share = _size(jump.get("share"))
         for position, construct in enumerate(constructs[:MOST_CONSTRUCTS]):
             cause = _cause(
                 construct.code,
-                "likely" if len(constructs) == 1 else "possible",
+                _confidence(alone, len(constructs), position),
                 jump,
                 [construct.variable] if construct.variable else [],
                 [*evidence, f"{construct.place['file']}:{construct.place['line']}: {construct.text}"],
@@ -345,8 +367,31 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tup
             found.append((share / (position + 1), cause))
         if not constructs:
             evidence.append("no construct known to break an adjoint was found in its source")
-            cause = _cause("warp_defect", "possible", jump, [], evidence, REPAIRS["warp_defect"])
-            found.append((share, cause))
+            sure = "likely" if alone.get("verdict") == "wrong" else "possible"
+            found.append((share, _cause("warp_defect", sure, jump, [], evidence, REPAIRS["warp_defect"])))
+    return found
+
+
+def _confidence(alone: dict[str, Any], constructs: int, position: int) -> str:
+    """Of one construct among several: proven where the kernel is wrong by itself and nothing else in it can be it."""
+    if alone.get("verdict") == "right":
+        return "possible"
+    if alone.get("verdict") == "wrong":
+        return "proven" if constructs == 1 else "likely" if position == 0 else "possible"
+    return "likely" if constructs == 1 else "possible"
+
+
+def _custom_gradients(ledger: Ledger, context: Context, known: list[Cause]) -> list[tuple[float, Cause]]:
+    """A custom gradient that is wrong by itself, though no launch jumps: the objective's differences may be dead.
+
+    Where the whole gradient agrees it is none: the run does not reach those arguments, or it was meant so.
+    """
+    if context.verdict == "agree" or any(cause.code == "custom_gradient" for cause in known):
+        return []
+    found: list[tuple[float, Cause]] = []
+    for row in wrong_functions(ledger):
+        evidence = [isolated_in_words(row)]
+        found.append((0.0, _cause("custom_gradient", "possible", row, [], evidence, REPAIRS["custom_gradient"])))
     return found
 
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from . import names
 from .arrays import extent, host, overlap, overwrite
+from .gradients import gradient_holders, numbers_of, run_adjoint
 from .hooks import Event
 from .ledger import Jump, Term
 from .recording import Access, Operation, Recorder
 from .registry import root
-from .shadows import BEFORE, WRITTEN, Shadows, memory, view_of
+from .shadows import BEFORE, WRITTEN, Shadows, view_of
 
 CHANGED_FRACTION = 1e-6  # adjoints that differ by less than this part of their largest element are the same
 LISTED_ELEMENTS = 8
@@ -71,26 +72,7 @@ class Stepper:
         self.preset = preset  # roots whose gradient the program itself has filled, to seed a backward without loss
         self.book = Book()
         self.finite = True
-        self._details: dict[int, tuple[np.dtype, tuple[int, ...]]] = {}
-        self._gradients: dict[int, list[Any]] = {}  # root -> arrays of it that own a gradient buffer of their own
-        for number, base in recorder.roots.items():
-            if base._grad is not None:
-                self._gradients[number] = [base]
-        for operation in recorder.recording.operations:
-            for access in operation.accesses:
-                self._find_gradient(access.array)
-
-    def _find_gradient(self, array: Any) -> None:
-        """A view whose gradient buffer is not part of its root's is an adjoint of the same memory, too."""
-        if array._grad is None or not array.device.is_cpu:
-            return
-        number = self.recorder.number(root(array))
-        holders = self._gradients.setdefault(number, [])
-        start = array._grad.ptr
-        for holder in holders:
-            if holder._grad.ptr <= start < holder._grad.ptr + max(holder._grad.capacity, 1):
-                return
-        holders.append(array)
+        self._gradients = gradient_holders(recorder)
 
     # -- the pass ------------------------------------------------------------------------------
 
@@ -159,17 +141,7 @@ class Stepper:
         self.book.jumps.append(jump)
 
     def _adjoint(self, entry: Any, tape: Any, contents: dict[int, np.ndarray]) -> None:
-        """Run one adjoint while the named roots have the given contents."""
-        saved = []
-        for number, content in contents.items():
-            live = memory(self.recorder.roots[number])
-            if not np.array_equal(live, content):
-                saved.append((live, live.copy()))
-                live[:] = content
-        tape.launches = [entry]
-        self.backward(tape)
-        for live, content in saved:
-            live[:] = content
+        run_adjoint(self.recorder, self.backward, entry, tape, contents)
 
     def _updated(self, operation: Operation) -> set[int]:
         """The roots that the operation reads and changes: an overwrite may be its own, or come later."""
@@ -237,7 +209,7 @@ class Stepper:
     # -- terms ---------------------------------------------------------------------------------
 
     def _numbers(self, operation: Operation) -> set[int]:
-        return {self.recorder.number(base) for base in operation.roots.values()}
+        return numbers_of(self.recorder, operation.roots.values())
 
     def _all_terms(self) -> dict[int, Term]:
         return self._terms(set(self._gradients))

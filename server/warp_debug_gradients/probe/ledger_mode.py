@@ -21,6 +21,7 @@ from .bookkeeping import Book, Stepper
 from .check import relative
 from .evaluator import DIRECTIONS, random_directions
 from .hooks import Event
+from .isolation import functions_alone, launches_alone, warps_own_check
 from .ledger import Term, book, group_jumps, is_flat, labelled_term
 from .recording import Recorder
 from .registry import root
@@ -48,8 +49,10 @@ class LedgerRun:
         self.target = plan["backward_calls"][-1] if call is None else int(call)
         self.step = float(options.get("step") or DEFAULT_STEP)
         self.direction = int(options.get("direction") or 0)
+        self.isolate = bool(options.get("isolate", True))
         self.folder = session.job["evidence"]
         self.arenas: dict[str, Arena] = {}
+        self.allow_writes: Callable[[], None] = lambda: None
         key = options.get("parameter_key")
         self.parameter = next((p for p in plan["parameters"] if p["key"] == key), plan["parameters"][0])
 
@@ -84,6 +87,8 @@ class LedgerRun:
                 result.get("reason") or "not_measured",
                 result.get("error") or "the backward pass could not be stepped through",
             )
+        if self.isolate:
+            result["ledger"]["isolated"] += functions_alone(self.session)
         return result["ledger"]
 
     def _none(self, reason: str, message: str) -> dict[str, Any]:
@@ -101,7 +106,8 @@ class LedgerRun:
             os.close(write_end)
             return self._answer(read_end, pid)
         os.close(read_end)
-        quarantine.enter(keep={write_end, *(a.descriptor for a in self.arenas.values())}, forbid_growth=False)
+        kept = {write_end, *(a.descriptor for a in self.arenas.values())}
+        self.allow_writes = quarantine.enter(keep=kept, forbid_growth=False)
         shadows = Shadows(arena) if arena is not None else None
         item: dict[str, Any] | None = {
             "event": self.parameter["event"],
@@ -183,10 +189,15 @@ class LedgerRun:
                 one = self._stepped(recorder, event, {number})
                 if isinstance(one, dict):
                     alone.append((next(c for c in harmful if c["root"] == number), one["autodiff"]))
-        return {
-            "ok": True,
-            "ledger": self._assemble(recorder, base, as_is, restored if isinstance(restored, dict) else None, alone),
-        }
+        ledger = self._assemble(recorder, base, as_is, restored if isinstance(restored, dict) else None, alone)
+        if self.isolate:
+            original = self._original_backward()
+            ledger["isolated"] = launches_alone(self.session, recorder, event, original, ledger, as_is["jumps"])
+            ledger["gradcheck_tape"] = warps_own_check(self.session, event, self.allow_writes)
+        return {"ok": True, "ledger": ledger}
+
+    def _original_backward(self) -> Any:
+        return getattr(self.session.wp.Tape.backward, "__wrapped__", self.session.wp.Tape.backward)
 
     def _stepped(self, recorder: Recorder, event: Event, restore: Any) -> dict[str, Any] | str:
         """One stepped backward pass in a forked child of its own; its summary, or what went wrong."""
@@ -196,8 +207,8 @@ class LedgerRun:
             try:
                 os.close(read_end)
                 plus, minus = (Shadows.from_state(self.arenas[n], self.runs[n]["state"]) for n in ("plus", "minus"))
-                original = getattr(self.session.wp.Tape.backward, "__wrapped__", self.session.wp.Tape.backward)
                 with quiet():
+                    original = self._original_backward()
                     stepper = Stepper(recorder, plus, minus, self.step, restore, original, self._preset(event))
                     found = stepper.run(event)
                     reply: dict[str, Any] = {"ok": True, **self._summary(recorder, stepper, found)}

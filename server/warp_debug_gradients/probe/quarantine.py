@@ -33,8 +33,10 @@ _CHANGING_CALLS = (
 )
 
 
-def enter(keep: set[int], forbid_growth: bool = True) -> None:
+def enter(keep: set[int], forbid_growth: bool = True) -> Callable[[], None]:
     """Isolate this (forked) process. `keep`: descriptors that must stay as they are (the reply pipe).
+
+    Returns a function that lets Python write files again, for code that is not the user's.
 
     forbid_growth: also stop writes that do not go through Python; a recording needs its own file to grow.
     """
@@ -50,9 +52,10 @@ def enter(keep: set[int], forbid_growth: bool = True) -> None:
     for descriptor in _writable_files() - keep:
         os.dup2(null, descriptor)
     _unshare_memory(keep)
-    redirect_writes()
+    allow_writes = redirect_writes()
     if forbid_growth:
         _forbid_growth()
+    return allow_writes
 
 
 def _unshare_memory(keep: set[int]) -> None:

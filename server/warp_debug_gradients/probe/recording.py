@@ -18,6 +18,7 @@ from .registry import Registry, root
 from .shadows import BEFORE, WRITTEN
 from .tapes import recorded_arrays
 from .trace import Watch
+from .warp_gradcheck import is_disabled
 
 
 @dataclass
@@ -235,7 +236,7 @@ class Recorder:
             else:
                 kernel = entry[0]
                 accesses = self._launch_accesses(kernel, entry[3] or (), entry[4] or ())
-                operation = Operation(index, kernel.key, place, accesses, _definition(kernel), _disabled(kernel))
+                operation = Operation(index, kernel.key, place, accesses, _definition(kernel), is_disabled(kernel))
             self.recording.operations.append(operation)
             for access in accesses:
                 self._sync(access.array, index, WRITTEN)
@@ -280,11 +281,3 @@ class Recorder:
 def _definition(kernel: Any) -> dict[str, Any] | None:
     code = getattr(getattr(kernel, "func", None), "__code__", None)
     return {"file": code.co_filename, "line": code.co_firstlineno} if code is not None else None
-
-
-def _disabled(kernel: Any) -> bool:
-    """Whether the kernel was built without a backward pass."""
-    option = kernel.options.get("enable_backward")
-    if option is None:
-        option = kernel.module.options.get("enable_backward")
-    return option is False

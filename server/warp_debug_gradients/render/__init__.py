@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from warp_debug_gradients.render.isolated import isolated_lines
 from warp_debug_gradients.render.text import cut, middle, number, pair, percent, place, section
 from warp_debug_gradients.schemas import (
     ArrayInfo,
@@ -231,6 +232,7 @@ def _bisect(result: BisectStepsResult, few: int) -> list[str]:
     harmful = [o for o in result.overwrites if o.harmful is not False]
     lines += section("Overwritten reads", cut([_overwrite(o) for o in harmful], few))
     lines += _what_if(result.what_if, few)
+    lines += isolated_lines(result, few)
     lines += section(f"{result.knob}", cut([_point(p) for p in result.points], max(few, 12)))
     lines += section("Observed on the tape", cut([_observation(o) for o in result.observations], few))
     if result.picture:

@@ -14,6 +14,7 @@ from warp_debug_gradients.schemas.base import (
     as_float,
     tag_nonfinite,
 )
+from warp_debug_gradients.schemas.isolated import GradcheckTape, Isolated
 from warp_debug_gradients.schemas.parts import (
     ArrayInfo,
     BornNonFinite,
@@ -85,6 +86,8 @@ __all__ = [
     "GradcheckRequest",
     "GradcheckResult",
     "Gradient",
+    "GradcheckTape",
+    "Isolated",
     "GradientRead",
     "Horizon",
     "Interpreter",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from warp_debug_gradients.schemas.base import Method, Model, Num, Status, Verdict
+from warp_debug_gradients.schemas.isolated import GradcheckTape, Isolated
 from warp_debug_gradients.schemas.parts import (
     ArrayInfo,
     BornNonFinite,
@@ -145,6 +146,8 @@ class BisectStepsResult(Result):
     overwrites: list[Overwrite] = Field(default_factory=list[Overwrite])
     what_if: WhatIf | None = None
     observations: list[Observation] = Field(default_factory=list[Observation])
+    isolated: list[Isolated] = Field(default_factory=list[Isolated], description="One adjoint alone, wrong ones first")
+    warp_gradcheck_tape: GradcheckTape | None = None
     knob: str | None = None
     points: list[KnobPoint] = Field(default_factory=list[KnobPoint], description="Values of the knob tried, ascending")
     smallest_failing: int | float | None = None

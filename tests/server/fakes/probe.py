@@ -85,12 +85,20 @@ def ledger(index, settings):
                  "change": {"max_abs": 0.3, "relative": 0.2}, "harmful": True, "how": "clobbered"}  # fmt: skip
     what_if = {"finite_difference": -0.2998, "as_is": -0.238, "restored": -0.2998, "relative_error_as_is": 0.206,
                "relative_error_restored": 1e-4, "arrays": []}  # fmt: skip
+    alone = [{"what": "launch", "kernel": "diffuse", **at, "op": 3, "argument": "u", "autodiff": 0.5, "finite_difference": 0.5,
+              "error": 1e-5, "verdict": "right", "reason": None, "restored": None, "adjoint": "arriving", "blamed": True}]  # fmt: skip
+    said = {
+        "passed": None,
+        "message": "it raised ValueError",
+        "looked_at": "2 of 41 launches (diffuse, misfit)",
+        "skipped": [],
+    }
     return {"iteration": index, "backward_call": 0, "parameter": {"name": "fit.kappa"}, "objective": {"name": "fit.err"},
             "ops": 41, "step": settings["step"], "finite_difference": -0.2998, "autodiff": -0.238, "error": 1e-4,
             "seed": {"value": 0.0, "share": 0.0, "noise": 1e-4, "significant": False}, "stale": [], "truncated": [],
             "jumps": [jump], "book": [[k, 0.0015 * (40 - k)] for k in range(41)], "flat": not (kept or lost), "balance": 0.0,
             "nonfinite": None, "overwrites": [overwrite] if kept else [], "what_if": what_if if kept else None,
-            "observations": []}  # fmt: skip
+            "observations": [], "isolated": alone if kept else [], "gradcheck_tape": said}  # fmt: skip
 
 
 say("trace", "running the script", 1, 3)

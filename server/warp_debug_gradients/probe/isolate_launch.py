@@ -1,0 +1,262 @@
+"""One launch of a tape alone: its own adjoint beside differences of that single launch, on its recorded inputs.
+
+Runs in a forked child of the unperturbed recording. The tape is walked backward with every overwritten read
+restored, so that the adjoint Ā that arrives at a launch is as right as the launches behind it; there the launch is
+made again from what it read then, a little beside it, and its adjoint is run on what the launch itself leaves.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Iterable
+
+import numpy as np
+
+from . import isolate
+from .arrays import host, overwrite
+from .evaluator import EPS, SEED, typical_size
+from .gradients import gradient_holders, numbers_of, run_adjoint
+from .hooks import Event
+from .recording import Access, Operation, Recorder
+from .registry import root
+from .shadows import BEFORE, WRITTEN, Shadows, memory, view_of
+
+MOST_INPUTS = 8  # arguments of a launch that are differenced
+PROBING_STEP = 2.0**-6  # of an input's RMS: large enough that what the launch writes moves
+MOST_KERNELS = 16  # kernels that are looked at besides those that are blamed
+
+
+def chosen(operations: list[Operation], jumps: Iterable[Any], blamed: set[tuple]) -> dict[int, bool]:
+    """Index -> whether it is blamed: the largest jump of each blamed (file, line, kernel), and each other kernel's
+    last launch (the nearest to where the walk begins)."""
+    largest: dict[tuple, Any] = {}
+    for jump in jumps:
+        place = jump.place or {}
+        key = (place.get("file"), place.get("line"), jump.kernel)
+        if jump.kind == "adjoint" and key in blamed:
+            known = largest.get(key)
+            if known is None or abs(jump.term.value) > abs(known.term.value):
+                largest[key] = jump
+    launches = {o.index: o for o in operations if o.definition is not None}
+    found = {jump.op: True for jump in largest.values() if jump.op in launches}
+    seen = {launches[index].kernel for index in found}
+    for operation in reversed(operations):
+        if len(seen) >= MOST_KERNELS:
+            break
+        if operation.index in launches and operation.kernel not in seen:
+            seen.add(operation.kernel)
+            found[operation.index] = False
+    return found
+
+
+def isolate_launches(
+    recorder: Recorder, event: Event, backward: Any, wanted: dict[int, bool], deadline: float
+) -> list[dict[str, Any]]:
+    """A row for each wanted launch that was reached before `deadline` (time.perf_counter)."""
+    if not wanted:
+        return []
+    now = Shadows.from_state(recorder.shadows.arena, recorder.shadows.state())
+    tape, rows = event.subject, []
+    entries = list(tape.launches)
+    holders = gradient_holders(recorder)
+    now.undo(len(entries), BEFORE)
+    tape.launches = []
+    backward(tape, *event.args[1:], **event.kwargs)  # seeds only
+    last = min(wanted)
+    for operation in reversed(recorder.recording.operations):
+        if operation.index < last or time.perf_counter() > deadline:
+            break
+        now.undo(operation.index, WRITTEN)
+        numbers = {n for n in numbers_of(recorder, operation.roots.values()) if n in now.bytes}
+        before = {n: now.bytes[n] for n in numbers}
+        if operation.index in wanted:
+            launch = Launch(recorder, operation, entries[operation.index], tape, backward, before, holders)
+            rows.append({**launch.row(), "blamed": wanted[operation.index]})
+        run_adjoint(recorder, backward, entries[operation.index], tape, before)
+        now.undo(operation.index, BEFORE)
+    tape.launches = entries
+    return rows
+
+
+class Launch:
+    """One launch that can be made again from its recorded inputs. `before`: its roots' contents (uint8), by number."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        operation: Operation,
+        entry: Any,
+        tape: Any,
+        backward: Any,
+        before: dict[int, np.ndarray],
+        holders: dict[int, list[Any]],
+    ):
+        self.recorder, self.operation, self.entry = recorder, operation, entry
+        self.tape, self.backward = tape, backward
+        self.before = {n: content.copy() for n, content in before.items()}
+        self.holders = [(n, h) for n in self.before for h in holders.get(n, ()) if host(h._grad).dtype.kind == "f"]
+
+    def row(self) -> dict[str, Any]:
+        """The launch's entry in `isolated`; memory and gradient buffers are left as they were."""
+        place = self.operation.place or {}
+        row: dict[str, Any] = {
+            "what": "launch",
+            "kernel": self.operation.kernel,
+            "file": place.get("file"),
+            "line": place.get("line"),
+            "via": place.get("via"),
+            "op": self.operation.index,
+        }
+        live = {n: memory(self.recorder.roots[n]) for n in self.before}
+        kept = {n: content.copy() for n, content in live.items()}
+        gradients = [host(h._grad).copy() for _, h in self.holders]
+        try:
+            return {**row, **self._measured(gradients)}
+        except Exception as error:  # a kernel that cannot be launched again says so
+            found = {"verdict": "undecided", "reason": "not_repeatable", "argument": None, **isolate.numbers(None)}
+            return {**row, **found, "message": f"{type(error).__name__}: {error}"[:200]}
+        finally:
+            for n, content in kept.items():
+                live[n][:] = content
+            self._set_gradients(gradients)
+
+    def _measured(self, arriving: list[np.ndarray]) -> dict[str, Any]:
+        rng = np.random.default_rng([SEED, self.operation.index])
+        self._launch(self.before)
+        self.after = {n: memory(self.recorder.roots[n]).copy() for n in self.before}
+        written = self._written(rng)
+        # What the launch does not write passes through it: without that part its own share is seen.
+        arriving = [np.where(mask, g, np.zeros_like(g)) for mask, g in zip(written, arriving)]
+        usable = all(np.isfinite(g).all() for g in arriving) and any(g.any() for g in arriving)
+        if not usable:  # nothing arrives here, or nothing finite: any adjoint tests the same transposed Jacobian
+            noise = [rng.standard_normal(g.shape).astype(g.dtype) for g in arriving]
+            arriving = [np.where(mask, g, np.zeros_like(g)) for mask, g in zip(written, noise)]
+        self.arriving = arriving
+        self._set_gradients(arriving)
+        run_adjoint(self.recorder, self.backward, self.entry, self.tape, self.after)
+        leaving = self._gradients()
+        found = [self._input(access, leaving, rng) for access in self._inputs()]
+        row = isolate.of_inputs(found)
+        row["adjoint"] = "arriving" if usable else "random"
+        if self.operation.disabled:
+            row["reason"] = "backward_disabled"
+        if row["verdict"] == "wrong":
+            row["restored"] = self._restored(row["argument"], rng)
+        return row
+
+    def _written(self, rng: Any) -> list[np.ndarray]:
+        """Which scalars of each gradient's array the launch changes, on its inputs or a little beside them."""
+        start = {n: content.copy() for n, content in self.before.items()}
+        for access in self._inputs():
+            view = self._view(start, self.recorder.number(root(access.array)), access.array)
+            view += (PROBING_STEP * typical_size(view.reshape(-1)) * rng.standard_normal(view.shape)).astype(view.dtype)
+        self._launch(start)
+        beside = {n: memory(self.recorder.roots[n]) for n in self.before}
+        pairs = ((self.before, self.after), (start, beside))
+        return [
+            np.logical_or(*(self._view(one, n, h) != self._view(other, n, h) for one, other in pairs))
+            for n, h in self.holders
+        ]
+
+    def _restored(self, label: str, rng: Any) -> str | None:
+        """The verdict with the launch's own inputs restored as well; None where it does not change them."""
+        if all(np.array_equal(self.before[n], self.after[n]) for n in self._read_numbers()):
+            return None
+        self._set_gradients(self.arriving)
+        run_adjoint(self.recorder, self.backward, self.entry, self.tape, self.before)
+        access = next(a for a in self._inputs() if a.label == label)
+        return self._input(access, self._gradients(), rng)["verdict"]
+
+    def _read_numbers(self) -> set[int]:
+        read = [root(a.array) for a in self.operation.accesses if a.read]
+        return numbers_of(self.recorder, read) & self.before.keys()
+
+    def _inputs(self) -> list[Access]:
+        """The arguments whose derivative the adjoint has to give, each memory once."""
+        found: dict[tuple, Access] = {}
+        for access in self.operation.accesses:
+            array = access.array
+            readable = access.read and array._grad is not None and host(array).dtype.kind == "f"
+            if readable and self.recorder.number(root(array)) in self.before:
+                found.setdefault((array.ptr, tuple(array.shape), tuple(array.strides)), access)
+        return list(found.values())[:MOST_INPUTS]
+
+    def _input(self, access: Access, leaving: list[np.ndarray], rng: Any) -> dict[str, Any]:
+        """Two directions of one argument; the second only where the first is wrong."""
+        judgements = [self._direction(access, leaving, rng)]
+        if judgements[0].verdict == "disagree":
+            judgements.append(self._direction(access, leaving, rng))
+        verdict, reason, decisive = isolate.verdict_of(judgements)
+        return {"verdict": verdict, "reason": reason, "argument": access.label, **isolate.numbers(decisive)}
+
+    def _direction(self, access: Access, leaving: list[np.ndarray], rng: Any) -> Any:
+        array, number = access.array, self.recorder.number(root(access.array))
+        there = self._view(self.before, number, array)
+        size = typical_size(there.reshape(-1))
+        u = (rng.standard_normal(there.shape) * size).astype(there.dtype)
+        eps = max(EPS.get(str(g.dtype), EPS["float32"]) for g in [there, *leaving])
+
+        moved = {n: np.zeros_like(content) for n, content in self.before.items()}
+        self._view(moved, number, array)[...] = u
+        autodiff = magnitude = 0.0
+        for (n, holder), gradient in zip(self.holders, leaving):
+            if n != number:
+                continue
+            with np.errstate(invalid="ignore", over="ignore"):
+                g = gradient.astype(np.float64)
+                along = self._view(moved, n, holder).astype(np.float64)
+                autodiff += float(np.sum(g * along))
+                magnitude += float(np.sqrt(np.sum((g * size)[along != 0.0] ** 2)))
+
+        def change(t: float) -> tuple[float, float]:
+            start = {n: content.copy() for n, content in self.before.items()}
+            target = self._view(start, number, array)
+            target[...] = (there.astype(np.float64) + t * u).astype(there.dtype)
+            delta = target.astype(np.float64) - there
+            self._launch(start)
+            weight = float(np.sum(u.astype(np.float64) ** 2))
+            return float(np.sum(delta * u)) / weight if weight else t, self._weighted_change()
+
+        return isolate.judge_direction(change, self._size(), autodiff, magnitude, eps)
+
+    # -- memory --------------------------------------------------------------------------------
+
+    def _launch(self, contents: dict[int, np.ndarray]) -> None:
+        """Make the launch with these contents in memory; what it leaves stays there."""
+        for n, content in contents.items():
+            memory(self.recorder.roots[n])[:] = content
+        kernel, dim, max_blocks, inputs, outputs, device, block_dim = self.entry[:7]
+        options = {"device": device, "max_blocks": max_blocks, "block_dim": block_dim, "record_tape": False}
+        self.recorder.wp.launch(kernel, dim=dim, inputs=inputs, outputs=outputs or [], **options)
+
+    def _view(self, contents: dict[int, np.ndarray], number: int, array: Any) -> np.ndarray:
+        """The array's scalars in a copy of its root's bytes, writable."""
+        values = host(array)
+        inner = values.shape[len(array.shape) :]
+        return view_of(contents[number], self.recorder.roots[number], array, values.dtype, inner)
+
+    def _weighted_change(self) -> float:
+        """⟨Ā, F(x + t u) - F(x)⟩ over all gradient buffers."""
+        now = {n: memory(self.recorder.roots[n]) for n in self.before}
+        total = 0.0
+        for (n, holder), weight in zip(self.holders, self.arriving):
+            used = weight != 0.0
+            here, there = (self._view(c, n, holder)[used].astype(np.float64) for c in (now, self.after))
+            total += float(np.sum(weight[used].astype(np.float64) * (here - there)))
+        return total
+
+    def _size(self) -> float:
+        """‖Ā∘F(x)‖: the round-off of what the launch writes is the least noise of the change."""
+        total = 0.0
+        for (n, holder), weight in zip(self.holders, self.arriving):
+            used = weight != 0.0
+            left = weight[used].astype(np.float64) * self._view(self.after, n, holder)[used]
+            total += float(np.sum(left[np.isfinite(left)] ** 2))
+        return total**0.5
+
+    def _gradients(self) -> list[np.ndarray]:
+        return [host(h._grad).copy() for _, h in self.holders]
+
+    def _set_gradients(self, values: list[np.ndarray]) -> None:
+        for (_, holder), value in zip(self.holders, values):
+            overwrite(holder._grad, value.reshape(-1))

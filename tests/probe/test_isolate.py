@@ -1,0 +1,97 @@
+"""One adjoint alone, on functions with known derivatives: no Warp, a launch is a callable."""
+
+import math
+
+import numpy as np
+import pytest
+
+from warp_debug_gradients.probe import isolate
+from warp_debug_gradients.probe.ledger import Jump, Term
+from warp_debug_gradients.probe.verdict import Judgement
+
+EPS = 1.19209e-7
+
+
+def direction(f, slope, at=1.3, noise_eps=EPS, dtype=np.float32):
+    """Judge `slope` as the derivative of f at `at`, with values rounded to float32 as a kernel's are."""
+    base = float(dtype(f(at)))
+    return isolate.judge_direction(
+        lambda t: (t, float(dtype(f(at + t))) - base), abs(base), slope, abs(slope), noise_eps
+    )
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [(lambda x: x * x, 2.6), (math.sin, math.cos(1.3)), (lambda x: 40.0 * math.exp(x), 40.0 * math.exp(1.3))],
+)
+def test_a_right_slope_is_right_and_a_wrong_one_wrong(f, slope):
+    assert direction(f, slope).verdict == "agree"
+    assert direction(f, 1.01 * slope).verdict == "disagree"
+    assert direction(f, -slope).verdict == "disagree"
+    assert direction(f, 0.0).verdict == "disagree"
+
+
+def test_a_kink_accuses_nobody():
+    assert direction(lambda x: abs(x - 1.3), 0.0).verdict == "inconclusive"
+
+
+def judged(verdict, ad=1.0, fd=1.0, reason=None, band=0.1):
+    return Judgement(verdict, reason, "", ad, fd, 0.01, band)
+
+
+def test_wrong_needs_every_direction():
+    wrong, right = judged("disagree", 2.0), judged("agree")
+    assert isolate.verdict_of([wrong, wrong])[0] == "wrong"
+    assert isolate.verdict_of([wrong, right])[:2] == ("undecided", "directions_differ")
+    assert isolate.verdict_of([right])[0] == "right"
+    assert isolate.verdict_of([judged("inconclusive", reason="kink")])[:2] == ("undecided", "kink")
+
+
+def row(verdict, argument, ad=1.0, fd=1.0):
+    return {
+        "verdict": verdict,
+        "reason": None,
+        "argument": argument,
+        "autodiff": ad,
+        "finite_difference": fd,
+        "error": 0.1,
+    }
+
+
+def test_one_wrong_input_makes_the_launch_wrong_and_a_dead_one_decides_nothing():
+    assert isolate.of_inputs([row("right", "x"), row("wrong", "gain")])["argument"] == "gain"
+    assert isolate.of_inputs([row("right", "x"), row("undecided", "dead", 0.0, 0.0)])["verdict"] == "right"
+    assert isolate.of_inputs([]) == {
+        "verdict": "undecided", "reason": "no_input", "argument": None,
+        "autodiff": None, "finite_difference": None, "error": None,
+    }  # fmt: skip
+
+
+def test_a_function_is_wrong_where_a_good_part_of_its_samples_are():
+    good, bad = judged("agree"), judged("disagree", 3.0)
+    assert isolate.of_samples([good] * 60 + [bad] * 4)["verdict"] == "undecided"
+    found = isolate.of_samples([good] * 30 + [bad] * 34)
+    assert (found["verdict"], found["wrong"], found["samples"]) == ("wrong", 34, 64)
+    assert isolate.of_samples([good] * 64)["verdict"] == "right"
+    assert isolate.of_samples([])["reason"] == "no_usable_argument"
+
+
+def test_a_surrogate_of_a_piecewise_constant_function_is_a_choice_not_a_fault():
+    stepped = [judged("inconclusive", 1.0, math.nan, "staircase") for _ in range(4)]
+    flat = [judged("disagree", 1.0, 0.0) for _ in range(60)]
+    assert isolate.of_samples(stepped + flat)["reason"] == "surrogate"
+    assert isolate.of_samples([judged("agree", 0.0, 0.0)] * 64)["verdict"] == "right"
+
+
+def test_the_largest_jump_of_a_blamed_line_and_every_other_kernel_once():
+    isolate_launch = pytest.importorskip("warp_debug_gradients.probe.isolate_launch")
+    from warp_debug_gradients.probe.recording import Operation
+
+    here, there = {"file": "a.py", "line": 3}, {"file": "a.py", "line": 9}
+    operations = [Operation(k, "step", here, [], {"file": "a.py", "line": 1}) for k in range(4)]
+    operations.append(Operation(4, "array copy", there, []))
+    operations.append(Operation(5, "score", there, [], {"file": "a.py", "line": 2}))
+    jumps = [Jump(k, "adjoint", Term(v, v), "step", here) for k, v in enumerate([0.1, -0.7, 0.3, 0.2])]
+    blamed = {("a.py", 3, "step")}
+    assert isolate_launch.chosen(operations, jumps, blamed) == {1: True, 5: False}
+    assert isolate_launch.chosen(operations, jumps, set()) == {5: False, 3: False}
