@@ -76,6 +76,8 @@ def evaluations(folder: Path, steps: int, whole_check: bool) -> None:
     measured = one["seconds_per_evaluation"]
     name = f"one evaluation (fork), forward of {forward:.2f} s"
     row(name, forward, measured, f"≤ 1.25x and ≤ +25 ms (here {1e3 * (measured - forward):+.0f} ms)")
+    both = statistics.median(r["forward"] + r["backward"] for r in runs)
+    row("… the watched reference, once an iteration, with its backward pass", both, one["seconds_of_reference"])
     if whole_check:
         by_hand = one["evaluations"] * statistics.median(r["wall"] for r in runs)
         row(f"whole check, against {one['evaluations']} runs of the script by hand*", by_hand, check_s)

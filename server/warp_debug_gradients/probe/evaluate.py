@@ -123,10 +123,14 @@ class Measurement:
         self._rest(index)
 
     def _rest(self, index: int) -> None:
-        """Have the events up to the next one of interest only counted."""
-        if self._idle and self.hub is not None:
-            following = [event for event in self._events if event > index]
+        """Have the events up to the next one of interest only counted, or none seen but the calls of backward."""
+        if not self._idle or self.hub is None:
+            return
+        following = [event for event in self._events if event > index]
+        if following or self.request.get("objective"):
             self.hub.idle_before = min([self.request["until_event"], *following])
+        else:
+            self.hub.stand_down(creations=any(self.request["outputs"].values()))
 
     def _begin_histories(self, index: int) -> None:
         """A parameter's iteration begins after its own last write; what was before belongs to the previous one."""
@@ -314,7 +318,7 @@ class ForkEngine:
         self.workers = workers or max(
             1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
         )
-        self.seconds: list[float] = []
+        self.seconds: dict[str, list[float]] = {"evaluate": [], "reference": []}
         self.others = quarantine.other_processes()  # a forked child would take their answers from the program
         self.threads = threading.active_count() - 1
         if self.threads:
@@ -349,7 +353,7 @@ class ForkEngine:
                             os.kill(pid, signal.SIGKILL)
                         _, status = os.waitpid(pid, 0)
                         del running[descriptor]
-                        self.seconds.append(time.perf_counter() - started)
+                        self.seconds[requests[index]["kind"]].append(time.perf_counter() - started)
                         replies[index] = self._decode(bytes(data), status, late)
         finally:
             for descriptor, (_, pid, _, _) in running.items():

@@ -56,6 +56,11 @@ class Graphs:
     def runtime(self) -> Any:
         return self._context.runtime
 
+    @property
+    def in_use(self) -> bool:
+        """Whether anything has been captured yet."""
+        return self.active is not None or bool(self._known)
+
     def begin(self) -> None:
         self.active = Capture()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from threading import get_ident
-from typing import Any, Callable, Protocol
+from typing import Any, Callable, NamedTuple, Protocol
 
 from .arrays import IS_QUIET
 from .graphs import Graphs
@@ -39,6 +39,15 @@ class Event:
         return self.args[position] if len(self.args) > position else self.kwargs.get(name, default)
 
 
+class Patch(NamedTuple):
+    """An attribute of Warp's that a wrapper has taken the place of."""
+
+    owner: Any
+    name: str
+    original: Any
+    wrapper: Any
+
+
 class Listener(Protocol):
     def before(self, event: Event) -> None: ...
     def after(self, event: Event) -> None: ...
@@ -60,6 +69,30 @@ class Hub:
         self._thread = get_ident()
         self._following = False
         self.idle_before = 0  # events below this number are only counted, but for backward: nobody waits for them
+        self._patches: list[Patch] = []
+
+    def patch(self, owner: Any, name: str, wrapper: Any) -> None:
+        """Put `wrapper` in the place of an attribute of Warp's."""
+        self._patches.append(Patch(owner, name, owner.__dict__.get(name, getattr(owner, name)), wrapper))
+        setattr(owner, name, wrapper)
+
+    def stand_down(self, creations: bool) -> None:
+        """From here on only backward is waited for: Warp's own functions come back, and cost nothing.
+
+        creations: the numbers of arrays still to be made are needed. Captures of graphs stay watched, since a
+        backward may be called inside one; the first one has everything watched again.
+        """
+        if self.graphs.in_use:
+            return
+        self.idle_before = sys.maxsize  # for those that hold a wrapper under a name of their own
+        for patch in self._patches:
+            if patch.name not in _ALWAYS_PATCHED and not (creations and patch.name == "__init__"):
+                setattr(patch.owner, patch.name, patch.original)
+
+    def stand_up(self) -> None:
+        """Undo `stand_down`, but for the events' numbers."""
+        for patch in self._patches:
+            setattr(patch.owner, patch.name, patch.wrapper)
 
     def follow_thread(self) -> None:
         """A tape is entered: the first thread that does so is the one that trains, and the one that is watched."""
@@ -114,6 +147,11 @@ class Hub:
         return None
 
 
+# What a run that waits for nothing but backward goes on watching (see Hub.stand_down).
+_CAPTURES = ("capture_begin", "capture_end", "capture_launch", "capture_if", "capture_while")
+_ALWAYS_PATCHED = frozenset({"backward", "__enter__", *_CAPTURES})  # a tape may be entered in another thread
+
+
 def _argument(args: tuple, kwargs: dict, position: int, name: str) -> Any:
     return args[position] if len(args) > position else kwargs.get(name)
 
@@ -155,9 +193,9 @@ def _patch_launch(wp: Any, context: Any, hub: Hub) -> None:
         return result
 
     # wp.launch_tiled calls the name inside context; everything else calls the attribute of the package
-    wp.launch = launch
     if context.launch is original:
-        context.launch = launch
+        hub.patch(context, "launch", launch)
+    hub.patch(wp, "launch", launch)
 
     command = getattr(wp, "Launch", None) or context.Launch
     original_command = command.launch
@@ -166,9 +204,11 @@ def _patch_launch(wp: Any, context: Any, hub: Hub) -> None:
     def launch_command(self: Any, *args: Any, **kwargs: Any) -> Any:
         if hub.unseen():
             return original_command(self, *args, **kwargs)
+        if hub.count < hub.idle_before and hub.is_idle("command"):
+            return hub.count_only(original_command, (self, *args), kwargs)
         return hub.run("command", self.kernel, original_command, (self, *args), kwargs)
 
-    command.launch = launch_command
+    hub.patch(command, "launch", launch_command)
 
 
 def _restore_caller(entry: Any, frame: Any) -> None:
@@ -196,7 +236,7 @@ def _patch_array(wp: Any, hub: Hub) -> None:
         if self.ptr is not None:
             hub.listener.created(self)
 
-    array.__init__ = init
+    hub.patch(array, "__init__", init)
     for name in ("zero_", "fill_", "assign", "numpy"):
         _patch_method(array, name, name, hub)
     exposed = array.__dict__.get("__array_interface__")
@@ -208,7 +248,7 @@ def _patch_array(wp: Any, hub: Hub) -> None:
                 return getter(self)
             return hub.run("numpy", self, getter, (self,), {})
 
-        array.__array_interface__ = property(interface, doc=exposed.__doc__)
+        hub.patch(array, "__array_interface__", property(interface, doc=exposed.__doc__))
 
 
 def _patch_tape(wp: Any, hub: Hub) -> None:
@@ -228,7 +268,7 @@ def _patch_tape(wp: Any, hub: Hub) -> None:
             hub.listener.recorded_function(backward, arrays)
         return original(self, backward, arrays)
 
-    wp.Tape.record_func = record_func
+    hub.patch(wp.Tape, "record_func", record_func)
 
 
 def _patch_method(owner: Any, name: str, kind: str, hub: Hub) -> None:
@@ -244,7 +284,7 @@ def _patch_method(owner: Any, name: str, kind: str, hub: Hub) -> None:
             return hub.count_only(original, (self, *args), kwargs)
         return hub.run(kind, self, original, (self, *args), kwargs)
 
-    setattr(owner, name, method)
+    hub.patch(owner, name, method)
 
 
 # module attribute -> (kind of event, position and name of the argument it works on)
@@ -261,7 +301,7 @@ def _patch_functions(wp: Any, hub: Hub) -> None:
     for name, (kind, position, argument) in _FUNCTIONS.items():
         original = getattr(wp, name, None)
         if original is not None:
-            setattr(wp, name, _wrapped_function(original, kind, position, argument, hub))
+            hub.patch(wp, name, _wrapped_function(original, kind, position, argument, hub))
 
 
 def _wrapped_function(original: Callable, kind: str, position: int, argument: str, hub: Hub) -> Callable:
@@ -269,6 +309,8 @@ def _wrapped_function(original: Callable, kind: str, position: int, argument: st
     def function(*args: Any, **kwargs: Any) -> Any:
         if hub.unseen():
             return original(*args, **kwargs)
+        if hub.count < hub.idle_before and hub.is_idle(kind):
+            return hub.count_only(original, args, kwargs)
         return hub.run(kind, _argument(args, kwargs, position, argument), original, args, kwargs)
 
     return function
@@ -294,11 +336,11 @@ def _patch_native(wp: Any, hub: Hub) -> None:
     for name in _NATIVE_FUNCTIONS:
         original = getattr(wp.utils, name, None)
         if original is not None:
-            setattr(wp.utils, name, _wrapped_function(original, "native", 0, "array", hub))
+            hub.patch(wp.utils, name, _wrapped_function(original, "native", 0, "array", hub))
 
 
 def _patch_capture(wp: Any, hub: Hub) -> None:
-    names = ("capture_begin", "capture_end", "capture_launch")
+    names = _CAPTURES[:3]
     if not all(hasattr(wp, name) for name in names):
         return
     begin, end, launch = (getattr(wp, name) for name in names)
@@ -307,6 +349,7 @@ def _patch_capture(wp: Any, hub: Hub) -> None:
     def capture_begin(*args: Any, **kwargs: Any) -> Any:
         result = begin(*args, **kwargs)
         if not hub.unseen():
+            hub.stand_up()
             hub.graphs.begin()
         return result
 
@@ -323,11 +366,12 @@ def _patch_capture(wp: Any, hub: Hub) -> None:
             return launch(*args, **kwargs)
         return hub.launch_graph(_argument(args, kwargs, 0, "graph"), launch, args, kwargs)
 
-    wp.capture_begin, wp.capture_end, wp.capture_launch = capture_begin, capture_end, capture_launch
-    for name in ("capture_if", "capture_while"):  # what a condition decides cannot be made again from here
+    for name, wrapper in zip(names, (capture_begin, capture_end, capture_launch), strict=True):
+        hub.patch(wp, name, wrapper)
+    for name in _CAPTURES[3:]:  # what a condition decides cannot be made again from here
         original = getattr(wp, name, None)
         if original is not None:
-            setattr(wp, name, _unfollowed(original, name, hub))
+            hub.patch(wp, name, _unfollowed(original, name, hub))
 
 
 def _unfollowed(original: Callable, name: str, hub: Hub) -> Callable:

@@ -340,9 +340,8 @@ class Director:
             self.created = (child.measurement.watch or self.registry).created  # type: ignore[method-assign]
             return
         except StopIteration as finished:
-            seconds = self.engine.seconds
             for check in finished.value:
-                check["seconds_per_evaluation"] = sum(seconds) / max(1, len(seconds))
+                check.update(seconds_of(self.engine.seconds))
             self.checks.extend(finished.value)
         if not self._pending:
             self.session.stop("enough")
@@ -377,6 +376,12 @@ class Director:
             return {"reply": wire.pack(self.reply) if self.reply is not None else None}
         missing = [p["iteration"] for p in self._pending]
         return {"engine": "fork", "checks": self.checks, "iterations_not_reached": missing}
+
+
+def seconds_of(seconds: dict[str, list[float]]) -> dict[str, float]:
+    """What one evaluation took, and what the watched reference did, which runs the backward passes as well."""
+    names = {"evaluate": "seconds_per_evaluation", "reference": "seconds_of_reference"}
+    return {name: sum(seconds[kind]) / max(1, len(seconds[kind])) for kind, name in names.items()}
 
 
 def _ending(outcome: Any) -> str | None:
