@@ -80,3 +80,22 @@ def make_inputs():
     return [wp.array(np.array([320.0, 410.0]), dtype=float, requires_grad=True)]
 """
 )
+
+# The same kernel, with arrays in a list, in a dictionary and in neither.
+CONTAINERS = (
+    RIGHT.split("def rollout")[0]
+    + """
+def rollout(angles, tuned, bias):
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
+    for theta in (angles[1], tuned["bend"], bias):
+        wp.launch(swing, theta.shape[0], inputs=[theta], outputs=[loss])
+    return loss
+
+
+def make_inputs():
+    first, second, third, fourth = (
+        wp.array(np.array(values), dtype=float, requires_grad=True) for values in ([9.0], [0.3, -0.8], [1.1], [0.5])
+    )
+    return [first, second], {"bend": third}, fourth
+"""
+)

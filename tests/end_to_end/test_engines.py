@@ -13,14 +13,18 @@ PRECISION = 1e-6
 @pytest.mark.parametrize("name", ["01_rod_cooling_pingpong", "08_cart_short_window", "15_drag_custom_adjoint"])
 def test_the_engines_give_the_same_numbers(name, tmp_path):
     program = truths.named(name)
-    results = {}
+    results, shapes = {}, {}
     for engine in ("fork", "rerun"):
         answer = truths.gradcheck(
             program, program.copy(tmp_path / engine), "--iteration", "0", "--engine", engine, timeout_s=280
         )
         assert answer.result["status"] == "completed", answer.result["message"]
         assert answer.result["engine"] == engine
+        (check,) = answer.checks  # evaluate.json, of either engine
+        assert check["seconds_per_evaluation"] > 0.0
+        shapes[engine] = {key: type(value).__name__ for key, value in check.items()}
         results[engine] = answer.result
+    assert shapes["rerun"] == shapes["fork"]
     fork, rerun = results["fork"], results["rerun"]
     for field in ("verdict", "reason", "message", "iteration", "parameter", "objective", "horizon", "consumed"):
         assert rerun[field] == fork[field], field

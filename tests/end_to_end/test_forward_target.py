@@ -30,6 +30,7 @@ def check(tmp_path):
 def test_right(check):
     code, result = check(model_files.RIGHT)
     assert (code, result["verdict"]) == (0, "agree"), result["message"]
+    assert result["parameter"] == "theta"
     theirs = result["warp_gradcheck"]
     assert theirs["passed"] is True
     assert theirs["vacuous"] is False
@@ -60,3 +61,10 @@ def test_large_values(check):
     code, result = check(model_files.LARGE)
     assert (code, result["verdict"]) == (0, "agree"), result["message"]
     assert result["warp_gradcheck"]["passed"] is False
+
+
+def test_arrays_in_containers(check):
+    """They are found, and called as the callable calls them; of what it does not use, zero is the derivative."""
+    code, result = check(model_files.CONTAINERS)
+    assert (code, result["verdict"]) == (0, "agree"), result["message"]
+    assert {c["parameter"] for c in result["checks"]} == {"angles[0]", "angles[1]", "tuned['bend']", "bias"}

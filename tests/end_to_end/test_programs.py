@@ -101,6 +101,10 @@ def test_blocked(program, measure):
     assert (error["file"], error["line"]) == ("main.py", line)
     assert error["advice"]
     assert result["gradient"] is None
+    if program.name == "relay":  # what only the compiler knows, and prints
+        assert error["kernel"] == "wait"
+        assert "switch;" in error["compiler_message"]
+        assert "switch is a word of C++" in error["advice"]
 
 
 def test_a_truncated_window_agrees_by_itself(measure):

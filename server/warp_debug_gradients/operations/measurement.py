@@ -13,6 +13,7 @@ from warp_debug_gradients import __version__, worker
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.evidence import Evidence
 from warp_debug_gradients.operations.command import command_line
+from warp_debug_gradients.operations.compiler import add_compiler_text
 from warp_debug_gradients.operations.perform import call_started
 from warp_debug_gradients.schemas import Interpreter, Result, ScriptError, Target
 from warp_debug_gradients.worker import OnProgress, ProbeOutcome, Progress
@@ -182,7 +183,7 @@ def script_error(outcome: ProbeOutcome, interpreter: Interpreter) -> ScriptError
         error.message = shortened(error.message)
         if (error.missing_module or "").split(".")[0] == "warp" and not error.advice:
             error.advice = f"Warp is not installed for {interpreter.path} ({interpreter.why}). Pass --python."
-        return error
+        return add_compiler_text(error, outcome.output)
     last = [shortened(line, 300) for line in outcome.output.splitlines() if line.strip()][-3:]
     return ScriptError(
         type="ProcessDied",

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import time
 from typing import Any
 
 from warp_debug_gradients import worker
 from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.probe import wire
 from warp_debug_gradients.probe.check import Options, check_iteration
-from warp_debug_gradients.probe.evaluator import blank_reply
+from warp_debug_gradients.probe.evaluator import blank_reply, seconds_of
 from warp_debug_gradients.worker import ProbeOutcome, Progress
 
 AT_ONCE = max(1, (os.cpu_count() or 2) - (1 if (os.cpu_count() or 2) > 4 else 0))
@@ -24,7 +25,7 @@ FOLDER = "evaluations"  # in the evidence folder, while the evaluations run
 
 
 async def run_rerun_engine(measurement: Measurement[Any], trace: dict[str, Any], plans: list[Any]) -> ProbeOutcome:
-    """Checks of all plans, in the shape of the probe's `evaluate.json`; incomplete where the time ran out."""
+    """Checks of all plans, also as the probe's `evaluate.json`; incomplete where the time ran out."""
     engine = _Engine(measurement, at_once=1 if trace.get("uses_cuda") else AT_ONCE)
     checks: list[dict[str, Any]] = []
     timed_out = False
@@ -34,16 +35,19 @@ async def run_rerun_engine(measurement: Measurement[Any], trace: dict[str, Any],
                 timed_out = True
                 break
             ends = measurement.elapsed + measurement.remaining / (len(plans) - position)
+            engine.seconds = {"evaluate": [], "reference": []}
             generator = check_iteration(plan, Options(remaining=lambda ends=ends: ends - measurement.elapsed))
             try:
                 requests = next(generator)
                 while True:
                     requests = generator.send(await engine.evaluate(requests, plan["iteration"]))
             except StopIteration as finished:
-                checks.extend(finished.value)
+                checks.extend({**check, **seconds_of(engine.seconds)} for check in finished.value)
     finally:
         shutil.rmtree(engine.folder, ignore_errors=True)
-    result = wire.plain({"status": "stopped" if timed_out else "completed", "engine": "rerun", "checks": checks})
+    status = "stopped" if timed_out else "completed"
+    result = wire.plain({"mode": "evaluate", "status": status, "error": None, "engine": "rerun", "checks": checks})
+    measurement.evidence.write_json("evaluate.json", result)
     return ProbeOutcome(measurement.relative_files(result), 0, timed_out, "", measurement.elapsed)
 
 
@@ -57,6 +61,7 @@ class _Engine:
         self.gate = asyncio.Semaphore(at_once)
         self.started = 0
         self.done = 0
+        self.seconds: dict[str, list[float]] = {}  # by kind of request, of the iteration that is checked
 
     async def evaluate(self, requests: list[dict[str, Any]], iteration: int) -> list[dict[str, Any]]:
         """Replies in the order of the requests."""
@@ -65,6 +70,7 @@ class _Engine:
     async def _one(self, request: dict[str, Any], iteration: int) -> dict[str, Any]:
         async with self.gate:
             measurement, self.started = self.measurement, self.started + 1
+            began = time.perf_counter()
             outcome = await worker.run_probe(
                 measurement.interpreter.path,
                 {**measurement.job(), "mode": "rerun", "request": wire.pack(request)},
@@ -73,6 +79,7 @@ class _Engine:
                 deadline_s=max(measurement.remaining, 1.0),
                 output=f"{self.started:04d}.output.txt",
             )
+            self.seconds[request["kind"]].append(time.perf_counter() - began)
         self.done += 1
         if measurement.on_progress:
             message = f"iteration {iteration}: {self.done} runs of the program"

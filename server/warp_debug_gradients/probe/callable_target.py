@@ -17,16 +17,24 @@ import numpy as np
 
 from . import forking, quarantine
 from .arrays import is_array, quiet
+from .names import reachable_from
 
 SEED = 20261202  # of the vector that a non-scalar output is contracted with
 
 
-def run(forward: Callable, make_inputs: Callable) -> list[Any]:
-    """forward(*inputs) on a tape, backward, and a read of every input's gradient; returns the inputs."""
+def run(
+    forward: Callable, make_inputs: Callable, name_arguments: Callable[[dict[str, Any]], None] = lambda named: None
+) -> list[Any]:
+    """forward(*inputs) on a tape, backward, and a read of every input's gradient; returns the inputs.
+
+    name_arguments: is told the inputs by the names that `forward` has for them, before anything runs.
+    """
     import warp as wp
 
     made = make_inputs()
     inputs = list(made) if isinstance(made, (list, tuple)) else [made]
+    arguments = _named(forward, inputs)
+    name_arguments(arguments)
     with wp.Tape() as tape:
         result = forward(*inputs)
     outputs = [
@@ -47,10 +55,18 @@ def run(forward: Callable, make_inputs: Callable) -> list[Any]:
                 rng.standard_normal(values.shape).astype(values.dtype), dtype=output.dtype, device=output.device
             )
         tape.backward(grads=seeds)
-    for array in inputs:
-        if is_array(array) and array.requires_grad:
+    for _, array in reachable_from(arguments.items()):
+        if array.requires_grad:
             array.grad.numpy()
     return inputs
+
+
+def _named(forward: Callable, inputs: list[Any]) -> dict[str, Any]:
+    """The inputs by the names of the callable's arguments; numbered where it does not say them."""
+    try:
+        return dict(inspect.signature(forward).bind(*inputs).arguments)
+    except (TypeError, ValueError):  # the call itself says what is wrong, if anything is
+        return {"inputs": inputs}
 
 
 def warp_gradcheck(forward: Callable, inputs: list[Any], limit_s: float) -> dict[str, Any]:

@@ -124,6 +124,12 @@ def make_request(
     }
 
 
+def seconds_of(seconds: dict[str, list[float]]) -> dict[str, float]:
+    """What one evaluation took, and what the watched reference did, which runs the backward passes as well."""
+    names = {"evaluate": "seconds_per_evaluation", "reference": "seconds_of_reference"}
+    return {name: sum(seconds[kind]) / max(1, len(seconds[kind])) for kind, name in names.items()}
+
+
 def objective(reply: Reply, plan: dict[str, Any], calls: list[int], reference: Reply) -> float:
     """Sum of the losses handed to backward, plus ⟨seed, output⟩ where there was no loss; or the user's expression."""
     if not reply["ok"]:

@@ -46,6 +46,7 @@ class Leaves(dict[str, Leaf]):
     def __init__(self, origins: Origins, registry: Registry, tapes: Tapes):
         super().__init__()
         self.origins, self.registry, self.tapes = origins, registry, tapes
+        self.arguments: dict[str, Any] = {}  # of the callable that is the program (see callable_target)
         self.created_at: dict[int, int] = {}  # number -> event: a view may be younger than what it shows
 
     def matching(self, gradient: Any) -> list[Leaf]:
@@ -60,7 +61,7 @@ class Leaves(dict[str, Leaf]):
     def find_names(self, arrays: list[Any], frame: Any) -> dict[int, list[str]]:
         """Names by id; a view that no variable holds (`weights.flatten()` in a call) is called after its base."""
         wanted = {id(each): each for array in arrays for each in (array, root(array))}
-        found = names.find(wanted, self.origins.frames(frame))
+        found = names.find(wanted, self.origins.frames(frame), self.arguments)
         for array in arrays:
             base = root(array)
             if id(array) not in found and base is not array and id(base) in found and array.size == base.size:

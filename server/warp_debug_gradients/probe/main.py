@@ -117,7 +117,7 @@ class Session:
 
         forward: Any = self.program.load(self.job["target"]["forward"])
         make_inputs: Any = self.program.load(self.job["target"]["inputs"])
-        inputs = callable_target.run(forward, make_inputs)
+        inputs = callable_target.run(forward, make_inputs, lambda named: self.watch.leaves.arguments.update(named))
         if self.mode == "trace":
             self.gradcheck = callable_target.warp_gradcheck(
                 forward, inputs, max(5.0, self.deadline - time.perf_counter())
@@ -318,6 +318,7 @@ class Director:
         """Run the whole check of one iteration from this moment; in a forked child, become its listener."""
         from .check import Options, check_iteration
         from .evaluate import ForkEngine, InChild
+        from .evaluator import seconds_of
 
         session, left = self.session, len(self._pending) + 1
         remaining = session.deadline - time.perf_counter()
@@ -376,12 +377,6 @@ class Director:
             return {"reply": wire.pack(self.reply) if self.reply is not None else None}
         missing = [p["iteration"] for p in self._pending]
         return {"engine": "fork", "checks": self.checks, "iterations_not_reached": missing}
-
-
-def seconds_of(seconds: dict[str, list[float]]) -> dict[str, float]:
-    """What one evaluation took, and what the watched reference did, which runs the backward passes as well."""
-    names = {"evaluate": "seconds_per_evaluation", "reference": "seconds_of_reference"}
-    return {name: sum(seconds[kind]) / max(1, len(seconds[kind])) for kind, name in names.items()}
 
 
 def _ending(outcome: Any) -> str | None:

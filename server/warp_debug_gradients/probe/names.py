@@ -9,7 +9,7 @@ import re
 import sys
 import types
 from collections import deque
-from typing import Any, Iterable
+from typing import Any, Iterable, Mapping
 
 from .arrays import is_array, struct_fields
 
@@ -128,8 +128,10 @@ def _find_target(file: str, line: int) -> str | None:
     return None
 
 
-def find(arrays: dict[int, Any], frames: Iterable[types.FrameType]) -> dict[int, list[str]]:
-    """Names for `arrays` (keyed by id) as the given frames can say them, shortest first.
+def find(
+    arrays: dict[int, Any], frames: Iterable[types.FrameType], arguments: Mapping[str, Any] | None = None
+) -> dict[int, list[str]]:
+    """Names for `arrays` (keyed by id) as the arguments and the given frames can say them, shortest first.
 
     Returns {id: ['kappa', 'self.kappa', ...]}; a loop variable that happens to hold the array comes last
     (`weights[2]` says more than the `w` of `for w in weights`).
@@ -137,7 +139,7 @@ def find(arrays: dict[int, Any], frames: Iterable[types.FrameType]) -> dict[int,
     frames = list(frames)
     found: dict[int, list[str]] = {}
     passing = frozenset().union(*(_loop_variables(frame.f_code) for frame in frames))
-    for path, array in reachable(frames):
+    for path, array in (*reachable_from((arguments or {}).items()), *reachable(frames)):
         if id(array) in arrays:
             names = found.setdefault(id(array), [])
             if path not in names and len(names) < MAX_ALIASES:
@@ -151,16 +153,22 @@ def reachable(frames: Iterable[types.FrameType]) -> Iterable[tuple[str, Any]]:
     Looks through locals, then each frame's module globals, into attributes, lists, tuples, dictionaries and
     wp.struct fields.
     """
-    seen: set[int] = set()
-    visits = 0
-    queue: deque[tuple[str, Any, int]] = deque()
+    variables: list[tuple[str, Any]] = []
     modules: set[int] = set()
     for frame in frames:
         if frame.f_code.co_name != "<module>":
-            queue.extend((name, value, 0) for name, value in frame.f_locals.items() if not name.startswith("__"))
+            variables.extend(frame.f_locals.items())
         if id(frame.f_globals) not in modules:
             modules.add(id(frame.f_globals))
-            queue.extend((name, value, 0) for name, value in list(frame.f_globals.items()) if not name.startswith("__"))
+            variables.extend(frame.f_globals.items())
+    return reachable_from((name, value) for name, value in variables if not name.startswith("__"))
+
+
+def reachable_from(variables: Iterable[tuple[str, Any]]) -> Iterable[tuple[str, Any]]:
+    """(path, array) for the arrays that the named values are or hold, shortest paths first."""
+    seen: set[int] = set()
+    visits = 0
+    queue: deque[tuple[str, Any, int]] = deque((name, value, 0) for name, value in variables)
     while queue and visits < MAX_VISITS:
         path, value, depth = queue.popleft()
         visits += 1
