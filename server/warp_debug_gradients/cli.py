@@ -236,6 +236,27 @@ def bisect_steps(
     _run(context, BisectStepsRequest, operation, locals())
 
 
+@app.command("scan-patterns")
+def scan_patterns(
+    context: typer.Context,
+    script: Script = None,
+    workspace: WorkspaceOption = None,
+    module: Module = None,
+    forward: Forward = None,
+    cwd: Cwd = None,
+    json_: Json = False,
+    detail: DetailOption = DetailName.concise,
+) -> None:
+    """Known patterns in the source of the script and what it imports; nothing is run. A hit is a lead: exit code 0.
+
+    Example: warp-debug-gradients scan-patterns train.py
+    """
+    from warp_debug_gradients.operations.scan_patterns import scan_patterns as operation
+    from warp_debug_gradients.schemas import ScanPatternsRequest
+
+    _run(context, ScanPatternsRequest, operation, locals())
+
+
 @app.command("serve")
 def serve() -> None:
     """Serve the same operations as MCP tools over stdio."""
@@ -254,8 +275,9 @@ def _run(context: typer.Context, model: Any, operation: Callable[..., Awaitable[
 
     settings = {k: v for k, v in options.items() if k in model.model_fields and v is not None}
     settings["args"] = list(context.obj or [])
-    settings["timeout_s"] = options["timeout"]
-    settings["overrides"] = dict(parse_setting(text) for text in options["set_"] or [])
+    if "timeout" in options:  # what runs nothing takes neither time nor settings
+        settings["timeout_s"] = options["timeout"]
+        settings["overrides"] = dict(parse_setting(text) for text in options["set_"] or [])
     for name in ("engine", "method"):
         if name in options:
             settings[name] = options[name].value

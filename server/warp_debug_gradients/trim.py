@@ -11,6 +11,7 @@ from warp_debug_gradients.schemas import (
     GradcheckResult,
     Result,
     RunReproResult,
+    ScanPatternsResult,
 )
 
 R = TypeVar("R", bound=Result)
@@ -51,6 +52,9 @@ def trimmed(result: R, detail: Detail) -> R:
     if isinstance(copy, BisectStepsResult):
         first("jumps", copy.jumps, JUMPS)  # type: ignore[arg-type]
         keep("points", copy.points, LIST)  # type: ignore[arg-type]
+    if isinstance(copy, ScanPatternsResult):
+        first("hits", copy.hits, LIST)  # type: ignore[arg-type]
+        first("scanned", copy.scanned, LIST)  # type: ignore[arg-type]
     first("causes", copy.causes, JUMPS)  # type: ignore[arg-type]
     if cut:
         copy.notes.append(f"Cut here: {', '.join(cut)}. All of it: detail='full', or {copy.evidence}/result.json.")

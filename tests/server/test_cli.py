@@ -112,7 +112,7 @@ def test_help_teaches(command):
     top = command("--help").stdout
     assert "run-repro train.py" in top
     assert "Exit codes" in top
-    for name in ("run-repro", "gradcheck-full-horizon", "enable-tracker", "bisect-steps"):
+    for name in ("run-repro", "gradcheck-full-horizon", "enable-tracker", "bisect-steps", "scan-patterns"):
         assert "Example: warp-debug-gradients" in command(name, "--help").stdout
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 from warp_debug_gradients.render.isolated import isolated_lines
+from warp_debug_gradients.render.scan import lines_of, title_of
 from warp_debug_gradients.render.text import cut, middle, number, pair, percent, place, section
 from warp_debug_gradients.schemas import (
     ArrayInfo,
@@ -24,6 +25,7 @@ from warp_debug_gradients.schemas import (
     Overwrite,
     Result,
     RunReproResult,
+    ScanPatternsResult,
     ScriptError,
     Term,
     TrackerWarning,
@@ -52,6 +54,8 @@ def render(result: Result, detail: Detail = "concise") -> str:
         lines += _tracker(result, FEW[detail])
     if isinstance(result, BisectStepsResult):
         lines += _bisect(result, FEW[detail])
+    if isinstance(result, ScanPatternsResult):
+        lines += lines_of(result, detail)
     rows = [
         f"{c.code} ({c.confidence}) {place(c)}: {'; '.join(c.evidence[:EVIDENCE])}. {c.repair or ''}"
         for c in result.causes
@@ -79,6 +83,8 @@ def title(result: Result) -> str:
 
 def _found(result: Result) -> str | None:
     """The first words where it is not the verdict that was asked for."""
+    if isinstance(result, ScanPatternsResult):
+        return title_of(result)
     if isinstance(result, EnableTrackerResult):
         what = (
             "a harmful overwrite"

@@ -67,6 +67,13 @@ from warp_debug_gradients.schemas.results import (
     Result,
     RunReproResult,
 )
+from warp_debug_gradients.schemas.scan import (
+    PatternHit,
+    RelatedPlace,
+    ScanPatternsRequest,
+    ScanPatternsResult,
+    SkippedFile,
+)
 
 __all__ = [
     "ArrayInfo",
@@ -105,13 +112,18 @@ __all__ = [
     "ObjectiveInfo",
     "Observation",
     "Overwrite",
+    "PatternHit",
     "Reader",
+    "RelatedPlace",
     "Result",
     "RunReproRequest",
     "RunReproResult",
+    "ScanPatternsRequest",
+    "ScanPatternsResult",
     "ScriptError",
     "Series",
     "Signature",
+    "SkippedFile",
     "Status",
     "Structure",
     "Target",
