@@ -7,12 +7,12 @@ import sys
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from warp_debug_gradients.errors import Busy, DebugGradientsError, ProbeFailed
 from warp_debug_gradients.limits import calls_at_once
@@ -33,13 +33,13 @@ def call_started() -> float:
 
 
 async def perform(
-    operation: Operation, request: Target, workspace: Workspace, on_progress: OnProgress | None = None
+    operation: Operation, request: BaseModel, workspace: Workspace, on_progress: OnProgress | None = None
 ) -> Result:
-    """Runs the operation when it is its turn in this workspace."""
+    """Runs the operation when it is its turn in this workspace. What runs no program (it has no target) need not wait."""
     _call_started.set(time.monotonic())
     queue = _queues.setdefault(workspace.root, Queue(calls_at_once()))
     try:
-        async with queue.turn(request.timeout_s, on_progress):
+        async with queue.turn(request.timeout_s, on_progress) if isinstance(request, Target) else nullcontext():
             return await operation(request, workspace, on_progress)
     except DebugGradientsError:
         raise
