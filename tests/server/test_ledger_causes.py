@@ -401,3 +401,54 @@ def test_a_kernel_that_spoils_its_own_input_is_proven_by_its_adjoint_on_restored
         only(ledger(jumps=[jump()], overwrites=[row], isolated=[alone("wrong", restored="wrong")])).confidence
         == "likely"
     )
+
+
+# --- which lines call, and what is on the tape
+
+
+def test_a_write_off_the_tape_by_a_line_that_is_on_it_too_is_told_by_its_caller():
+    writer = {"what": "kernel relax", "file": "train.py", "line": 41, "off_tape": {"file": "train.py", "line": 63}}
+    cause = only(ledger(jumps=[jump()], overwrites=[overwrite(writer=writer)]))
+    assert cause.line == 63
+    assert "changed by kernel relax at train.py:41 (called from train.py:63)" in cause.evidence[0]
+
+
+def test_a_launch_in_a_library_names_the_users_own_line():
+    called = {"file": "train.py", "line": 7}
+    book = ledger(jumps=[jump(file="/lib/site-packages/newton/solver.py", line=900, via=called)])
+    cause = only(book)
+    assert (cause.line, cause.via.line) == (900, 7)
+    assert "solver.py:900 (called from train.py:7)" in cause.evidence[0]
+
+
+def numpy_write_jump(carried, replaced):
+    writer = {"what": "a write to temp through a NumPy view", **LAUNCH}
+    return jump("unrecorded", kernel=writer["what"], writers=[writer], carried=carried, replaced=replaced)
+
+
+def test_a_numpy_write_is_an_overwrite_where_what_it_replaces_counts_for_more_than_what_it_brings():
+    assert only(ledger(jumps=[numpy_write_jump(0.001, 0.4)])).code == "overwrite"
+    assert only(ledger(jumps=[numpy_write_jump(-0.4, 0.001)])).code == "host_round_trip"
+
+
+def seen(kind, **where):
+    return {"kind": kind, "message": f"{kind} was seen", "file": None, "line": None, "variable": None, **where}
+
+
+def test_work_on_the_tape_that_is_not_the_forward_pass():
+    inside = Context(tape={"file": "train.py", "line": 30})
+    late = only(ledger(jumps=[jump()], observations=[seen("after_loss", **LAUNCH)]), None, inside)
+    assert (late.code, late.line) == ("tape_scope", 42)
+    term = {"variable": "loss", "share": 1.0, "noise": 0.0, "significant": True, "allocated": None}
+    causes = ledger_causes(ledger(stale=[term], observations=[seen("tape_left_open")]), None, inside)
+    assert [c.code for c in causes] == ["tape_scope", "stale_gradient"]
+    assert causes[0].line == 30
+
+
+def test_work_after_the_loss_that_puts_nothing_in_is_harmless():
+    book = ledger(jumps=[jump(significant=False)], observations=[seen("after_loss", **LAUNCH), seen("tape_left_open")])
+    assert ledger_causes(book) == []
+    clobbering = ledger(
+        jumps=[jump(share_restored=0.0)], overwrites=[overwrite()], observations=[seen("after_loss", **LAUNCH)]
+    )
+    assert [c.code for c in ledger_causes(clobbering)] == ["overwrite"]

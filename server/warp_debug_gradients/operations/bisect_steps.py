@@ -205,7 +205,8 @@ def ledger_message(result: BisectStepsResult, check: dict[str, Any]) -> str:
 
 def place_of(jump: Jump) -> str:
     """The launch line; what happened where there is none."""
-    return f"{jump.file}:{jump.line}" if jump.file else (jump.kernel or "an unknown place")
+    called = f" (called from {jump.via.file}:{jump.via.line})" if jump.via else ""
+    return f"{jump.file}:{jump.line}{called}" if jump.file else (jump.kernel or "an unknown place")
 
 
 def _who(jump: Jump) -> str:

@@ -30,6 +30,11 @@ DOUBLES = {
     "tape_reentered": "Use a new tape (or tape.reset()) for each recording.",
 }
 
+SCOPES = {
+    "tape_left_open": "Open the tape anew for each iteration: leave the `with` block before backward, and update outside of it.",
+    "after_loss": "End the `with` block after the loss: record nothing else.",
+}
+
 Ledger = dict[str, Any]
 Place = dict[str, Any]
 FindConstructs = Callable[[dict[str, Any]], list[Construct]]
@@ -63,7 +68,7 @@ def ledger_causes(
     found += _overwrites(ledger, find_constructs)
     for rule in (_unrecorded, _lost, _disabled):
         found += rule(ledger)
-    for contextual in (_double_counts, _seed, _stale, _truncated):
+    for contextual in (_double_counts, _tape_scope, _seed, _stale, _truncated):
         found += contextual(ledger, context)
     found += _nonfinite(ledger, find_constructs)
     if not ledger.get("nonfinite"):
@@ -83,7 +88,8 @@ def _overwrites(ledger: Ledger, find_constructs: FindConstructs | None) -> list[
     for row in ledger.get("overwrites") or []:
         if row.get("harmful"):
             writer = row.get("writer") or {}
-            groups.setdefault((writer.get("file"), writer.get("line"), row.get("how")), []).append(row)
+            key = (writer.get("file"), writer.get("line"), repr(writer.get("off_tape")), row.get("how"))
+            groups.setdefault(key, []).append(row)
     return [_overwritten(ledger, rows, find_constructs) for rows in groups.values()]
 
 
@@ -106,7 +112,7 @@ def _overwritten(
     if what_if:
         evidence.append(restored_text(what_if))
     listed = ", ".join(names[:3]) or "the array"
-    place = writer if writer.get("file") else reader
+    place = writer.get("off_tape") or (writer if writer.get("file") else reader)
     code = "overwrite"
     repair = f"Give each step its own array for {listed} (a list of arrays), or write to another array."
     scaled = _scaled_in_place(row, find_constructs)
@@ -122,6 +128,7 @@ def _overwritten(
         confidence="proven" if repairs(what_if) or own else "likely",
         file=place.get("file"),
         line=place.get("line"),
+        via=place.get("via"),
         function=jumps[0].get("function") if jumps else None,
         kernel=reader.get("kernel"),
         variables=names,
@@ -151,6 +158,9 @@ def _unrecorded(ledger: Ledger) -> list[tuple[float, Cause]]:
         if kind in ("zero_", "fill_") or (kind == "assign" and not jump.get("lost")):
             code = "accumulator_reset"
             repair = f"Use a fresh array for each step instead of resetting {name}, or clear it with a kernel."
+        elif kind in HOST_WRITES and _size(jump.get("replaced")) > _size(jump.get("carried")):
+            code = "overwrite"  # what it replaces counts for more than what it brings
+            repair = f"Write {name} with a kernel on the tape instead of NumPy, or inside the kernel that makes it."
         elif kind in HOST_WRITES:
             code = "host_round_trip"
             repair = "Compute this with a kernel on the tape instead of NumPy."
@@ -158,6 +168,11 @@ def _unrecorded(ledger: Ledger) -> list[tuple[float, Cause]]:
             code = "unrecorded_operation"
             repair = "Record this write on the tape: launch it inside the `with` block, as a kernel or wp.copy."
         evidence = [f"{what or 'a write'} at {_at(writer) or _at(jump)} is not on the tape", _jumped(jump)]
+        if jump.get("carried") is not None:
+            evidence.append(
+                f"the values it writes carry {percent(jump['carried'])} of the derivative, and the adjoint takes "
+                f"{percent(jump['replaced'])} on to the values that it replaced"
+            )
         found.append((_size(jump.get("share")), _cause(code, "likely", jump, variables, evidence, repair, writer)))
     return found
 
@@ -218,6 +233,26 @@ def _double_counts(ledger: Ledger, context: Context) -> list[tuple[float, Cause]
     return found
 
 
+def _tape_scope(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
+    """What is on the tape and no part of the forward pass, where it puts something into the gradient."""
+    found: list[tuple[float, Cause]] = []
+    for seen in ledger.get("observations") or []:
+        if seen.get("kind") == "after_loss":
+            spoilt = [j for j in _jumps(ledger, "adjoint") if _same_line(j, seen) and not _overwritten_read(ledger, j)]
+            evidence, where = [_jumped(j) for j in spoilt[:1]], seen
+        elif seen.get("kind") == "tape_left_open":
+            spoilt = [*_jumps(ledger, "adjoint"), *(t for t in ledger.get("stale") or [] if t.get("significant"))]
+            evidence = [_jumped(j) if j.get("kernel") else _left_over(j) for j in spoilt[:2]]
+            where = context.tape or context.backward or {}
+        else:
+            continue
+        if spoilt:
+            evidence.insert(0, str(seen.get("message")))
+            cause = _cause("tape_scope", "likely", spoilt[0], [], evidence, SCOPES[seen["kind"]], where)
+            found.append((math.inf, cause))  # what it spoils are its symptoms
+    return found
+
+
 def _seed(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     """What backward starts with is not the derivative of the objective."""
     spent = next((o for o in ledger.get("observations") or [] if o.get("kind") == "seed_spent"), None)
@@ -235,11 +270,8 @@ def _seed(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         code, repair = "unrecorded_operation", f"Record the operation that makes {objective} on the tape."
         evidence.append(f"{objective} is written at {_at(writer)}, which the tape does not record")
         return [(_size(term.get("share")), _cause(code, "likely", {}, [objective], evidence, repair, writer))]
-    late = next((o for o in ledger.get("observations") or [] if o.get("kind") == "after_loss"), None)
-    if late:
-        evidence.append(str(late.get("message")))
     repair = "Seed backward with the gradient of the objective itself (a fresh array of ones for a scalar loss)."
-    return [(_size(term.get("share")), _cause("seed_mismatch", "likely", {}, [], evidence, repair, late or backward))]
+    return [(_size(term.get("share")), _cause("seed_mismatch", "likely", {}, [], evidence, repair, backward))]
 
 
 def _stale(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
@@ -248,11 +280,7 @@ def _stale(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         return []
     names = _names(terms)
     share = math.fsum(as_float(t.get("share")) for t in terms if t.get("share") is not None)
-    evidence = [
-        f"the gradient of {t.get('variable') or 'an array'} was not zero when backward began: "
-        f"{percent(t.get('share'))} of the derivative"
-        for t in terms
-    ]
+    evidence = [_left_over(t) for t in terms]
     repair = f"Zero the gradient{'s' if len(names) > 1 else ''} of {', '.join(names[:4])} before each backward "
     repair += "(tape.zero() after the update)."
     where = context.backward or terms[0].get("allocated") or {}
@@ -421,16 +449,21 @@ def restored_text(what_if: dict[str, Any]) -> str:
 
 def _explained(ledger: Ledger, jump: dict[str, Any]) -> bool:
     """Whether another rule accounts for an adjoint's jump."""
-    for row in ledger.get("overwrites") or []:
-        if row.get("harmful") and _same_line(jump, row.get("reader") or {}):
-            restored = jump.get("share_restored")
-            if restored is None or abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share"))):
-                return True
+    if _overwritten_read(ledger, jump):
+        return True
     restored = jump.get("share_restored")
     if jump.get("writers") and restored is not None:
         return abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
-    seen = [o for o in ledger.get("observations") or [] if o.get("kind") in DOUBLES]
+    seen = [o for o in ledger.get("observations") or [] if o.get("kind") in {*DOUBLES, "after_loss"}]
     return _disabled_kernel(ledger, jump) or any(_tells_of(jump, o) for o in seen)
+
+
+def _overwritten_read(ledger: Ledger, jump: dict[str, Any]) -> bool:
+    """Whether a harmful overwrite of what the launch read makes up most of its jump."""
+    restored = jump.get("share_restored")
+    repaired = restored is None or abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
+    rows = [r for r in ledger.get("overwrites") or [] if r.get("harmful")]
+    return repaired and any(_same_line(jump, row.get("reader") or {}) for row in rows)
 
 
 def _by_host(writer: dict[str, Any]) -> bool:
@@ -474,6 +507,7 @@ def _cause(
         confidence=confidence,
         file=place.get("file"),
         line=place.get("line"),
+        via=place.get("via"),
         function=jump.get("function"),
         kernel=jump.get("kernel"),
         variables=variables,
@@ -494,6 +528,13 @@ def _merged(causes: Iterable[Cause]) -> list[Cause]:
             first.evidence += [e for e in cause.evidence if e not in first.evidence]
             first.variables += [v for v in cause.variables if v not in first.variables]
     return list(kept.values())
+
+
+def _left_over(term: dict[str, Any]) -> str:
+    return (
+        f"the gradient of {term.get('variable') or 'an array'} was not zero when backward began: "
+        f"{percent(term.get('share'))} of the derivative"
+    )
 
 
 def _clobbered(row: dict[str, Any]) -> str:
@@ -526,7 +567,12 @@ def percent(value: Any) -> str:
 
 
 def _at(where: dict[str, Any]) -> str:
-    return f"{where['file']}:{where.get('line')}" if where.get("file") else ""
+    """file:line, and the user's line that called it where it lies in a library or is reached from a tape as well."""
+    if not where.get("file"):
+        return ""
+    caller = where.get("off_tape") or where.get("via")
+    called = f" (called from {caller['file']}:{caller['line']})" if caller else ""
+    return f"{where['file']}:{where.get('line')}{called}"
 
 
 def _names(rows: list[dict[str, Any]]) -> list[str]:

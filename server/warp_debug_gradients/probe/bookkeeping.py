@@ -72,6 +72,7 @@ class Stepper:
         self.preset = preset  # roots whose gradient the program itself has filled, to seed a backward without loss
         self.book = Book()
         self.finite = True
+        self.tape_end: dict[int, np.ndarray] = {}  # what the tape left in the roots that changed after it
         self._gradients = gradient_holders(recorder)
 
     # -- the pass ------------------------------------------------------------------------------
@@ -80,8 +81,10 @@ class Stepper:
         tape, args, kwargs = event.subject, event.args[1:], event.kwargs
         entries = list(tape.launches)
         try:
+            changed_since = self.now.pending(len(entries), BEFORE)
             for shadows in (self.now, self.plus, self.minus):
                 shadows.undo(len(entries), BEFORE)  # what happened after the tape is no state of the tape
+            self.tape_end = {n: self.now.bytes[n].copy() for n in changed_since}
             before = {n: t for n, t in self._all_terms().items() if not self._reseeded(n, event)}
             self.book.stale = [(n, t) for n, t in before.items() if t.plus or t.minus]
             tape.launches = []
@@ -162,6 +165,7 @@ class Stepper:
         """Changes that no tape knows, between the operation before `index` and it."""
         touched = {n for s in (self.now, self.plus, self.minus) for n in s.pending(index, BEFORE)}
         after = self._terms(touched)
+        left = {n: self._contents(n) for n in touched}
         for shadows in (self.now, self.plus, self.minus):
             shadows.undo(index, BEFORE)
         if touched:
@@ -170,7 +174,31 @@ class Stepper:
             place = next((w["place"] for w in writers if w["place"]), operation.place)
             jump = Jump(index, "unrecorded", term, " and ".join(dict.fromkeys(w["what"] for w in writers)), place)
             jump.writers = [{"what": w["what"], **_file_line(w["place"])} for w in writers]
+            jump.carried, jump.replaced = self._brought(left)
             self.book.jumps.append(jump)
+
+    def _contents(self, number: int) -> list[np.ndarray]:
+        return [s.bytes[number].copy() for s in (self.now, self.plus, self.minus) if number in s.bytes]
+
+    def _brought(self, left: dict[int, list[np.ndarray]]) -> tuple[float, float]:
+        """The two parts of an unrecorded write's jump, over the scalars that it changed: the derivative that the new
+        values carry and no adjoint follows, and the adjoint that goes on to the values that were replaced."""
+        carried = replaced = 0.0
+        for number, new in left.items():
+            old = self._contents(number)
+            if len(old) < 3 or len(new) < 3 or not self.finite:
+                continue
+            for holder in self._gradients.get(number, ()):
+                gradient = host(holder._grad)
+                if gradient.dtype.kind != "f":
+                    continue
+                inner, base = gradient.shape[len(holder.shape) :], self.recorder.roots[number]
+                views = [view_of(c, base, holder, gradient.dtype, inner) for c in (*new, *old)]
+                changed = np.logical_or.reduce([n != o for n, o in zip(views[:3], views[3:])]) & (gradient != 0.0)
+                a, (_, p, m, _, q, r) = gradient[changed].astype(float), (v[changed].astype(float) for v in views)
+                carried += float(a @ (p - m)) / (2.0 * self.step)
+                replaced += float(a @ (q - r)) / (2.0 * self.step)
+        return carried, replaced
 
     def _writers_between(self, number: int, operation: Operation) -> list[dict[str, Any]]:
         """What may have changed a root between the operation before and this one, though the tape did not."""
@@ -277,20 +305,21 @@ class Stepper:
             )
         return found
 
-    def _writer(self, operation: Operation, access: Access) -> dict[str, Any] | None:
-        """The first that changed the root after the operation read it."""
+    def _writer(self, operation: Operation, access: Access, behind_tape: bool = False) -> dict[str, Any] | None:
+        """The first that changed the root after the operation read it; behind_tape: after the whole tape."""
         recording = self.recorder.recording
         low, high = extent(access.array)
 
         def writes(other: Operation) -> bool:
             return any(a.written and overlap(a.array, access.array) for a in other.accesses)
 
-        behind = recording.operations[operation.index + 1 - recording.missed :]
+        last = recording.operations[-1].index if behind_tape else operation.index
+        behind = recording.operations[last + 1 - recording.missed :]
         later = next((o for o in behind if writes(o)), None)
-        beside = (w for w in recording.writes if w.before_op > operation.index)
+        beside = (w for w in recording.writes if w.before_op > last)
         outside = next((w for w in beside if w.span[0] < high and low < w.span[1]), None)
         if outside is not None and (later is None or outside.before_op <= later.index):
-            return {"what": outside.what, **_file_line(outside.place)}
+            return {"what": outside.what, **_file_line(outside.place), "off_tape": recording.only_off_tape(outside)}
         if later is not None:
             return {"what": f"kernel {later.kernel}" if later.definition else later.kernel, **_file_line(later.place)}
         return self._unseen_writer(low, high, operation.index)
@@ -306,12 +335,18 @@ class Stepper:
         before = {n: self.now.bytes[n] for n in self._numbers(operation) if n in self.now.bytes}
         as_is, restored = (self._tried(operation, entry, tape, contents) for contents in ({}, before))
         harmful = not _same(as_is, restored)
+        at_end = {n: c for n, c in self.tape_end.items() if n in before}
+        spoilt_behind = bool(at_end) and harmful
+        spoilt_behind = spoilt_behind and _same(self._tried(operation, entry, tape, {**before, **at_end}), restored)
         later = bool(left) and harmful and _same(self._tried(operation, entry, tape, {**before, **left}), restored)
         for item in clobbered:
             item.harmful = harmful
             if later and item.in_kernel:
                 item.in_kernel = False
                 item.writer = self._writer(operation, item.access)
+            if spoilt_behind and self.recorder.number(root(item.access.array)) in at_end:
+                item.in_kernel = False
+                item.writer = self._writer(operation, item.access, behind_tape=True)
 
     def _tried(self, operation: Operation, entry: Any, tape: Any, contents: dict[int, np.ndarray]) -> list[np.ndarray]:
         """The gradient buffers that the adjoint would leave; they are put back."""
@@ -401,4 +436,6 @@ def _total(terms: Any) -> Term:
 
 
 def _file_line(place: dict[str, Any] | None) -> dict[str, Any]:
-    return {"file": place["file"], "line": place["line"]} if place else {"file": None, "line": None}
+    via = (place or {}).get("via")
+    where = {"file": place["file"], "line": place["line"]} if place else {"file": None, "line": None}
+    return {**where, "via": via} if via else where

@@ -55,7 +55,11 @@ class Term:
 
 @dataclass
 class Jump:
-    """One operation's entry. kind: 'adjoint' or 'unrecorded' (a change before the operation that no tape knows)."""
+    """One operation's entry. kind: 'adjoint' or 'unrecorded' (a change before the operation that no tape knows).
+
+    carried, replaced: of an unrecorded change, the derivative that came with the new values, and what the adjoint
+    takes on to the values that were there before (their difference is the jump).
+    """
 
     op: int
     kind: str
@@ -64,6 +68,8 @@ class Jump:
     place: dict[str, Any] | None
     lost: list[dict[str, Any]] = field(default_factory=list)
     writers: list[dict[str, Any]] = field(default_factory=list)
+    carried: float = 0.0
+    replaced: float = 0.0
 
 
 def _is_significant(value: float, noise: float, scale: float) -> bool:
@@ -98,6 +104,7 @@ def group_jumps(
             "file": place.get("file"),
             "line": place.get("line"),
             "function": place.get("function"),
+            "via": place.get("via"),
             "kernel": first.kernel,
             "ops": len(members),
             "first_op": first.op,
@@ -110,6 +117,9 @@ def group_jumps(
             "writers": _distinct(item for j in members for item in j.writers),
             "series": [[j.op, j.term.value] for j in sorted(members, key=lambda j: j.op)[:SERIES_POINTS]],
         }
+        if first.kind == "unrecorded" and scale:
+            row["carried"] = sum(j.carried for j in members) / scale
+            row["replaced"] = sum(j.replaced for j in members) / scale
         if restored is not None and scale:
             row["share_restored"] = sum(restored.get((j.op, j.kind), 0.0) for j in members) / scale
         rows.append(row)

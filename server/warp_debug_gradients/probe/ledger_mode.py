@@ -16,7 +16,7 @@ import numpy as np
 
 from . import forking, names, quarantine
 from .access import argument_access
-from .arrays import quiet
+from .arrays import is_array, quiet
 from .bookkeeping import Book, Stepper
 from .check import relative
 from .evaluator import DIRECTIONS, random_directions
@@ -140,6 +140,7 @@ class LedgerRun:
             detailed=name == "book",
         )
         recorder.early_loss = self.plan["early_losses"].get(str(self.target))
+        recorder.enter_open_tape()
         raise Ended(recorder)
 
     def _answer(self, descriptor: int, pid: int) -> dict[str, Any]:
@@ -189,7 +190,9 @@ class LedgerRun:
                 one = self._stepped(recorder, event, {number})
                 if isinstance(one, dict):
                     alone.append((next(c for c in harmful if c["root"] == number), one["autodiff"]))
-        ledger = self._assemble(recorder, base, as_is, restored if isinstance(restored, dict) else None, alone)
+        given = [event.argument(1, "loss"), *(event.argument(2, "grads") or {})]
+        seeds = self._preset(event) | {recorder.number(root(a)) for a in given if is_array(a)}
+        ledger = self._assemble(recorder, base, as_is, restored if isinstance(restored, dict) else None, alone, seeds)
         if self.isolate:
             original = self._original_backward()
             ledger["isolated"] = launches_alone(self.session, recorder, event, original, ledger, as_is["jumps"])
@@ -243,6 +246,7 @@ class LedgerRun:
                         "kernel": c.operation.kernel,
                         "file": (c.operation.place or {}).get("file"),
                         "line": (c.operation.place or {}).get("line"),
+                        "via": (c.operation.place or {}).get("via"),
                     },
                     "writer": c.writer,
                     "op": c.operation.index,
@@ -277,6 +281,7 @@ class LedgerRun:
         as_is: dict[str, Any],
         restored: dict[str, Any] | None,
         alone: list,
+        seeds: set[int],
     ) -> dict[str, Any]:
         plus, minus = self.runs["plus"]["objective"], self.runs["minus"]["objective"]
         measured = np.isfinite(plus) and np.isfinite(minus) and np.isfinite(base["objective"])
@@ -325,7 +330,7 @@ class LedgerRun:
             "nonfinite": as_is["nonfinite"],
             "overwrites": _merged(as_is["clobbered"]),
             "what_if": self._what_if(derivative.value, as_is, restored, alone),
-            "observations": _observations(recorder, self.target in self.plan["seeds_consumed"]),
+            "observations": _observations(recorder, self.target in self.plan["seeds_consumed"], seeds),
         }
 
     @staticmethod
@@ -407,7 +412,16 @@ def _variable(recorder: Recorder, array: Any) -> str | None:
     return names.assigned_name(*place) if place else None
 
 
-def _observations(recorder: Recorder, seed_spent: bool) -> list[dict[str, Any]]:
+def _after_the_loss(recorder: Recorder, seeds: set[int]) -> list[Any]:
+    """The kernels recorded after the last operation that writes what backward is seeded with."""
+    operations = recorder.recording.operations
+    makers = [
+        o.index for o in operations if any(a.written and recorder.number(root(a.array)) in seeds for a in o.accesses)
+    ]
+    return [o for o in operations if makers and o.index > max(makers) and o.definition is not None]
+
+
+def _observations(recorder: Recorder, seed_spent: bool, seeds: set[int]) -> list[dict[str, Any]]:
     """What else the trace shows: facts, not faults."""
     found: list[dict[str, Any]] = []
     operations = recorder.recording.operations
@@ -421,13 +435,29 @@ def _observations(recorder: Recorder, seed_spent: bool) -> list[dict[str, Any]]:
                 "variable": None,
             }
         )
-    if recorder.recording.missed:
+    held = recorder.recording.held_before
+    if held:
+        again = recorder.recording.reentered
+        how = "it was entered again without reset" if again else "its `with` block was not left since"
         found.append(
             {
-                "kind": "tape_reentered",
-                "message": f"the tape already held {recorder.recording.missed} operations: it was entered again without reset, and its backward pass runs them again",
+                "kind": "tape_reentered" if again else "tape_left_open",
+                "message": f"the tape already held {held} operations of an earlier recording: {how}, and its backward "
+                "pass runs them again",
                 "file": None,
                 "line": None,
+                "variable": None,
+            }
+        )
+    late = _after_the_loss(recorder, seeds)
+    for operation in {(o.kernel, repr(o.place)): o for o in late}.values():
+        found.append(
+            {
+                "kind": "after_loss",
+                "message": f"{operation.kernel} is recorded after the operation that makes what backward starts from: "
+                "it is no part of the forward pass",
+                "file": (operation.place or {}).get("file"),
+                "line": (operation.place or {}).get("line"),
                 "variable": None,
             }
         )

@@ -94,7 +94,7 @@ class Session:
         from .trace import Watch
 
         self.wp = wp
-        origins = names.Origins(os.path.dirname(os.path.abspath(wp.__file__)))
+        origins = names.Origins(os.path.dirname(os.path.abspath(wp.__file__)), self.job["workspace"])
         registry = Registry(origins)
         self.watch = Watch(wp, origins, registry, LaunchArguments(argument_access))
         self.watch.parameter_expression = self.job.get("parameter")
@@ -104,7 +104,7 @@ class Session:
 
             self.tracker = WarpTracker()
             self.tracker.install(wp, origins, registry, self.job)
-        self.hub = hooks.install(wp, self.director, lambda: names.place(origins.frame(3)))
+        self.hub = hooks.install(wp, self.director, lambda: origins.located(origins.frame(3)))
         self.director.prepare()
         device = self.job.get("device")
         if device and device != "cpu":

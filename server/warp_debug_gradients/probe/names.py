@@ -17,6 +17,7 @@ MAX_VISITS = 6000  # objects looked at in one search; a model with more arrays k
 MAX_DEPTH = 5  # `trainer.model.layers[3].weight` has four steps
 MAX_CONTAINER = 4096  # longer lists are data, not collections of arrays
 MAX_ALIASES = 6
+MOST_CALLERS = 12  # of a launch that are kept
 
 _PROBE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LEAF_TYPES = (
@@ -38,8 +39,10 @@ _LEAF_TYPES = (
 class Origins:
     """Tells the user's frames from Warp's, the probe's and the interpreter's own (one decision a file)."""
 
-    def __init__(self, warp_folder: str):
+    def __init__(self, warp_folder: str, workspace: str | None = None):
         self._skipped = (warp_folder + os.sep, _PROBE)
+        self._workspace = os.path.join(os.path.realpath(workspace), "") if workspace else ""
+        self._own: dict[str, bool] = {}  # by file name, as below
         self._known: dict[str, bool] = {}  # by file name: strings keep their hash, code objects compute it anew
 
     def is_user(self, code: types.CodeType) -> bool:
@@ -60,6 +63,29 @@ class Origins:
                 return frame
             frame = frame.f_back
         return None
+
+    def is_own(self, file: str) -> bool:
+        """Whether the file is of the user's workspace; a library that they call is not, wherever it is installed."""
+        known = self._own.get(file)
+        if known is None:
+            inside = not self._workspace or os.path.realpath(file).startswith(self._workspace)
+            known = self._own[file] = inside and "site-packages" not in file
+        return known
+
+    def located(self, frame: types.FrameType | None) -> dict[str, Any] | None:
+        """`place` of a frame; for one in a library also `via`, the user's own line that called it."""
+        found = place(frame)
+        if found is None or self.is_own(found["file"]):
+            return found
+        caller = next((f for f in self.frames(frame) if self.is_own(f.f_code.co_filename)), None)
+        if caller is not None:
+            found["via"] = {"file": caller.f_code.co_filename, "line": caller.f_lineno}
+        return found
+
+    def own_lines(self, frame: types.FrameType | None) -> list[tuple[str, int]]:
+        """(file, line) of the frame and its callers in the workspace, innermost first."""
+        found = [(f.f_code.co_filename, f.f_lineno) for f in self.frames(frame)]
+        return [at for at in found if self.is_own(at[0])][:MOST_CALLERS]
 
     def frames(self, frame: types.FrameType | None) -> Iterable[types.FrameType]:
         """The frame and its callers, innermost first, the user's only."""

@@ -54,7 +54,7 @@ class Write:
     """A change of memory that the tape does not know: what did it, where, to which bytes.
 
     before_op: the next operation of the tape. span: the first and one-past-last byte it may have changed;
-    the array may be another one over the same memory.
+    the array may be another one over the same memory. callers: the user's lines that led there, innermost first.
     """
 
     event: int
@@ -62,6 +62,7 @@ class Write:
     place: dict[str, Any] | None
     span: tuple[int, int]
     before_op: int
+    callers: list[tuple[str, int]] = field(default_factory=list)
 
 
 @dataclass
@@ -73,6 +74,22 @@ class Recording:
     writes: list[Write] = field(default_factory=list)
     views: list[Write] = field(default_factory=list)  # NumPy views taken: a write through one is seen by no hook
     missed: int = 0  # operations on the tape from before the recording began
+    swept: int = 0  # operations on the tape when an earlier backward call ran over it
+    reentered: bool = True  # ... and whether its `with` block was left and entered again since
+
+    @property
+    def held_before(self) -> int:
+        """Operations of an earlier iteration that are on the tape still: more was recorded behind them."""
+        return self.missed or (self.swept if self.operations and self.swept <= self.operations[-1].index else 0)
+
+    lines: set[tuple[str, int]] = field(default_factory=set)  # the user's lines that lead to recorded operations
+
+    def only_off_tape(self, write: Write) -> dict[str, Any] | None:
+        """The caller of a write whose own line is on the tape as well: the innermost that leads to no operation."""
+        if not write.callers or write.callers[0] not in self.lines:
+            return None
+        found = next((at for at in write.callers[1:] if at not in self.lines), None)
+        return {"file": found[0], "line": found[1]} if found else None
 
 
 class Recorder:
@@ -125,9 +142,13 @@ class Recorder:
         new = event.subject is not self.recording.tape or event.replay is not None
         if (event.kind == "tape_enter" and new) or (event.kind == "tape_reset" and not new):
             self._begin(event.subject, event.replay is not None)
+        elif event.kind == "tape_enter":
+            self.recording.reentered = True
         elif event.kind == "backward":
             if self.call == self.target:
                 self.at_target(self, event)
+            elif event.subject is self.recording.tape:
+                self.recording.swept, self.recording.reentered = len(event.subject.launches), False
             return
         self._touched = self._accesses(event)
         tape = event.tape
@@ -180,6 +201,13 @@ class Recorder:
         self.recording = Recording(tape=tape, missed=0 if replayed else len(tape.launches))
         self._before_count = self.recording.missed
 
+    def enter_open_tape(self) -> None:
+        """The program stands inside a tape's `with` block already: what is on it was recorded before."""
+        runtime = self.wp._src.context.runtime
+        if runtime is not None and runtime.tape is not None:
+            self._begin(runtime.tape)
+            self.recording.reentered = False
+
     def number(self, base: Any) -> int:
         """The root's number (equal in all runs), or its address where it has none."""
         serial = self.registry.serial(base)
@@ -226,7 +254,10 @@ class Recorder:
         return found
 
     def _add(self, event: Event, entries: list[Any]) -> None:
-        place = self._place(event) if self.detailed else None
+        place = None
+        if self.detailed:
+            place = self._place(event)
+            self.recording.lines.update(self.origins.own_lines(self.origins.frame(3)))
         for offset, entry in enumerate(entries):
             index = self._before_count + offset
             if callable(entry):
@@ -243,11 +274,11 @@ class Recorder:
 
     def _place(self, event: Event) -> dict[str, Any] | None:
         """The user's line: of the call itself, or of the one that a captured graph makes again."""
-        return event.replay.place if event.replay is not None else names.place(self.origins.frame(4))
+        return event.replay.place if event.replay is not None else self.origins.located(self.origins.frame(4))
 
     def _note_write(self, event: Event) -> None:
         """A launch or a fill outside the tape changed memory that the tape may have read."""
-        place = None
+        place, callers = None, self.origins.own_lines(self.origins.frame(3))
         for access in self._touched:
             if access.written:
                 place = place or self._place(event)
@@ -258,7 +289,7 @@ class Recorder:
                 )
                 operations = self.recording.operations
                 count = operations[-1].index + 1 if operations else self.recording.missed
-                self.recording.writes.append(Write(event.index, what, place, extent(access.array), count))
+                self.recording.writes.append(Write(event.index, what, place, extent(access.array), count, callers))
 
     def program_ended(self, message: str | None) -> None:
         """The user's program ended before its backward call was reached."""

@@ -19,10 +19,12 @@ def percent(value: float | str | None) -> str:
 
 
 def place(where: Any) -> str:
-    """file:line, where known."""
+    """file:line, where known, and the line that called it where that says more."""
     if where is None or not getattr(where, "file", None):
         return ""
-    return f"{where.file}:{where.line}" if where.line else str(where.file)
+    caller = getattr(where, "off_tape", None) or getattr(where, "via", None)
+    called = f" (called from {caller.file}:{caller.line})" if caller else ""
+    return (f"{where.file}:{where.line}" if where.line else str(where.file)) + called
 
 
 def pair(item: Any) -> str:

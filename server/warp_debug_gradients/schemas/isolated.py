@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from warp_debug_gradients.schemas.base import Model, Num
+from warp_debug_gradients.schemas.parts import VIA, Location
 
 
 class Isolated(Model):
@@ -16,9 +17,7 @@ class Isolated(Model):
     kernel: str | None = Field(None, description="The kernel's, or the function's, name")
     file: str | None = None
     line: int | None = None
-    via: str | None = Field(
-        None, description="file:line of the user's own call, where the launch lies outside of the workspace"
-    )
+    via: Location | None = Field(default=None, description=VIA)
     op: int | None = Field(None, description="Position on the tape")
     argument: str | None = Field(None, description="The input whose derivative decides")
     autodiff: Num | None = None

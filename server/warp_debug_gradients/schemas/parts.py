@@ -16,6 +16,9 @@ class Location(Model):
     line: int | None = None
 
 
+VIA = "The user's own line that called, where the place lies outside of the workspace"
+
+
 class GradientRead(Model):
     """Where and how the user's code reads the gradient."""
 
@@ -176,6 +179,7 @@ class Cause(Model):
     file: str | None = None
     line: int | None = None
     function: str | None = None
+    via: Location | None = Field(default=None, description=VIA)
     kernel: str | None = None
     variables: list[str] = Field(default_factory=list[str])
     evidence: list[str] = Field(default_factory=list[str])
@@ -190,6 +194,10 @@ class Writer(Model):
     what: str | None = Field(None, description="A kernel's name, or copy, zero_, fill_, assign, numpy, ...")
     file: str | None = None
     line: int | None = None
+    via: Location | None = Field(default=None, description=VIA)
+    off_tape: Location | None = Field(
+        None, description="The caller that is on no tape, where the line itself is reached from a tape as well"
+    )
 
 
 class Reader(Model):
@@ -198,6 +206,7 @@ class Reader(Model):
     kernel: str | None = None
     file: str | None = None
     line: int | None = None
+    via: Location | None = Field(default=None, description=VIA)
 
 
 class Change(Model):
@@ -281,6 +290,7 @@ class Jump(Model):
     file: str | None = None
     line: int | None = None
     function: str | None = None
+    via: Location | None = Field(default=None, description=VIA)
     kernel: str | None = None
     ops: int | None = Field(None, description="Number of tape ops at this line")
     first_op: int | None = None
@@ -291,6 +301,8 @@ class Jump(Model):
     share_restored: Num | None = Field(None, description="The same with the clobbered reads restored")
     lost: list[NamedArray] = Field(default_factory=list[NamedArray])
     writers: list[Writer] = Field(default_factory=list[Writer])
+    carried: Num | None = Field(None, description="Of an unrecorded write: the derivative that its values carry")
+    replaced: Num | None = Field(None, description="... and what the adjoint hands on to the values it replaced")
 
 
 class Term(Model):
