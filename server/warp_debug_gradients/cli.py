@@ -257,9 +257,45 @@ def scan_patterns(
     _run(context, ScanPatternsRequest, operation, locals())
 
 
+@app.command("doctor")
+def doctor(workspace: WorkspaceOption = None, python: Python = None, json_: Json = False) -> None:
+    """Can gradients be measured here, and if not, what is to be mended? Exit code 1: something must be.
+
+    Example: warp-debug-gradients doctor --python .venv/bin/python
+    """
+    from warp_debug_gradients.operations.doctor import doctor as operation
+    from warp_debug_gradients.render.doctor import render_doctor
+    from warp_debug_gradients.workspace import Workspace
+
+    result = asyncio.run(_interruptible(operation(Workspace.find(workspace), python)))
+    if json_:
+        print(result.model_dump_json(indent=1))
+    else:
+        _print(render_doctor(result), result.exit_code)
+    raise typer.Exit(result.exit_code)
+
+
 @app.command("serve")
-def serve() -> None:
-    """Serve the same operations as MCP tools over stdio."""
+def serve(
+    http: Annotated[bool, typer.Option("--http", help="Over streamable HTTP instead of stdio.")] = False,
+    host: Annotated[str, typer.Option(help="With --http: the address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="With --http: the port.")] = 8642,
+    name: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", help="With --http: another name clients use. Repeatable.")
+    ] = None,
+) -> None:
+    """Serve the same operations as MCP tools, over stdio (default) or HTTP.
+
+    Elsewhere than on this machine (--host) it needs WARP_DEBUG_GRADIENTS_TOKEN, which clients send as bearer token.
+    """
+    from warp_debug_gradients.workspace import Workspace
+
+    print(f"Workspace: {Workspace.find().root}", file=sys.stderr, flush=True)
+    if http:
+        from warp_debug_gradients.http_server import serve_http
+
+        serve_http(host, port, name or [])
+        return
     from warp_debug_gradients.app import serve as serve_stdio
 
     serve_stdio()

@@ -16,6 +16,7 @@ from warp_debug_gradients.operations.command import command_line
 from warp_debug_gradients.operations.compiler import add_compiler_text
 from warp_debug_gradients.operations.perform import call_started
 from warp_debug_gradients.schemas import Interpreter, Result, ScriptError, Target
+from warp_debug_gradients.versions import support_note
 from warp_debug_gradients.worker import OnProgress, ProbeOutcome, Progress
 from warp_debug_gradients.workspace import Workspace, choose_interpreter
 
@@ -120,6 +121,8 @@ class Measurement(Generic[T]):
     def finish(self, result: R) -> R:
         """Stores the result, and enters it in the index."""
         result.elapsed_s = round(self.elapsed, 3)
+        if note := support_note(result.warp_version):
+            result.notes.insert(0, note)
         stored = result.model_dump(mode="json")
         self.evidence.write_json("result.json", stored)
         entry = {k: stored[k] for k in ("operation", "status", "verdict", "reason")}

@@ -88,6 +88,17 @@ class Session:
 
     def attach(self, wp: Any) -> None:
         """Install the hooks: called the moment the program has imported Warp."""
+        try:
+            self._attach(wp)
+        except (AttributeError, ImportError, TypeError) as error:
+            self.wp = self.watch = self.director = self.hub = self.tracker = None
+            version = getattr(wp, "__version__", None) or getattr(getattr(wp, "config", None), "version", "?")
+            raise UnsupportedWarp(
+                f"Warp {version} ({getattr(wp, '__file__', '?')}) cannot be watched: {type(error).__name__}: {error}. "
+                "Warp 1.13 to 1.19 are supported. Is this the package warp-lang?"
+            ) from error
+
+    def _attach(self, wp: Any) -> None:
         from . import hooks, names
         from .access import argument_access
         from .registry import LaunchArguments, Registry
@@ -233,6 +244,10 @@ class Session:
             "devices": [str(d) for d in wp.get_devices()],
             "uses_cuda": bool(self.watch is not None and self.watch.registry.uses_cuda),
         }
+
+
+class UnsupportedWarp(Exception):
+    """The module named `warp` lacks what the hooks need: another version, or another package."""
 
 
 class Director:
