@@ -15,7 +15,7 @@ class Check(Model):
     name: str
     status: Literal["ok", "warning", "fault"]
     found: str
-    mend: str | None = Field(None, description="What to do about it")
+    mend: str | None = Field(default=None, description="What to do about it")
 
 
 class DoctorResult(Model):
