@@ -27,6 +27,7 @@ from warp_debug_gradients.operations.perform import perform
 from warp_debug_gradients.operations.run_repro import run_repro as reproduce
 from warp_debug_gradients.operations.scan_patterns import scan_patterns as scan
 from warp_debug_gradients.render import render
+from warp_debug_gradients.resources import publish_skill
 from warp_debug_gradients.schemas import (
     BisectStepsRequest,
     BisectStepsResult,
@@ -337,6 +338,7 @@ def refuse_unknown_arguments(server: MCPServer) -> None:
 
 
 refuse_unknown_arguments(mcp)
+publish_skill(mcp)
 
 
 def serve() -> None:

@@ -2,7 +2,7 @@
 
 A ```python block belongs to the program of its file: all blocks of a file are one program, so that Warp compiles once.
 Kernels, functions and structs of all blocks come first, then the statements, block after block. A block whose first line is
-`# a file of its own` is a program by itself. Expected output stands behind the statement that prints it, `#> text`, or in
+`# a file of its own` (or `# a file of its own: NAME.py`) is a program by itself. Expected output stands behind the statement that prints it, `# -> text`, or in
 the ```text block that follows. Numbers are compared with a tolerance; a line `...` stands for any number of lines.
 """
 
@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TEXTS = ("SKILL.md", *(f"references/{n}.md" for n in ("quick-checks", "verification", "custom-gradients", "case-studies")))
+REFERENCES = ("quick-checks", "verification", "custom-gradients", "case-studies")
+TEXTS = ("SKILL.md", *(f"references/{n}.md" for n in REFERENCES), "examples/checkpointing/README.md")
 ALONE = "# a file of its own"
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
-EXPECTED = re.compile(r"#> ?(.*)$", re.MULTILINE)
+EXPECTED = re.compile(r"# -> (.*)$", re.MULTILINE)
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 MARK = "=====block"
 QUIET = "wp.config.quiet, wp.config.log_level = True, getattr(wp, 'LOG_WARNING', None)"  # Warp's lines are no output
@@ -37,6 +38,12 @@ class Block:
     @property
     def alone(self) -> bool:
         return self.code.startswith(ALONE)
+
+    @property
+    def name(self) -> str:
+        """The name to save a file of its own under."""
+        head = self.code.splitlines()[0].partition(":")[2].strip()
+        return head or "harness.py"
 
     @property
     def expected(self) -> list[str]:
@@ -98,14 +105,24 @@ def differences(expected: list[str], got: list[str], tolerance: float = 0.02) ->
 
 
 def same(expected: str, got: str, tolerance: float) -> bool:
-    """Equal words, and numbers within the tolerance (numbers behind ± only by order of magnitude)."""
+    """Equal words, and numbers within the tolerance."""
     words = [" ".join(NUMBER.sub("#", text).split()).replace("[ ", "[").replace(" ]", "]") for text in (expected, got)]
     if words[0] != words[1]:
         return False
-    noisy = [bool(re.search(r"± *$", expected[: m.start()])) for m in NUMBER.finditer(expected)]
-    pairs = zip(NUMBER.findall(expected), NUMBER.findall(got), noisy)
-    return all(near(float(e), float(g), 9.0 if loose else tolerance) for e, g, loose in pairs)
+    return all(
+        near(float(e.group()), float(g.group()), tolerance, is_noise(e, expected))
+        for e, g in zip(NUMBER.finditer(expected), NUMBER.finditer(got))
+    )
 
 
-def near(expected: float, got: float, tolerance: float) -> bool:
+def is_noise(number: re.Match[str], line: str) -> bool:
+    """An error estimate, or a share too small to be more than rounding: its magnitude is all that repeats."""
+    small = line[number.end() :].startswith("%") and abs(float(number.group())) < 0.1
+    return small or bool(re.search(r"(±|noise) *$", line[: number.start()]))
+
+
+def near(expected: float, got: float, tolerance: float, noise: bool) -> bool:
+    """Within the tolerance; noise must not be ten times as large."""
+    if noise:
+        return abs(got) <= 10.0 * abs(expected)
     return math.isclose(expected, got, rel_tol=tolerance, abs_tol=1e-9)
