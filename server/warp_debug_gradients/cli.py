@@ -108,6 +108,18 @@ Values = Annotated[
     str | None,
     typer.Option(metavar="V,V,...", help="With --knob: the values to try, such as 2,4,8. Default: bisection."),
 ]
+BaselineOption = Annotated[
+    str | None,
+    typer.Option(metavar="RUN_ID", help="The check that disagreed. Default: the latest one (`runs` lists them)."),
+]
+WorkflowOption = Annotated[
+    bool, typer.Option(help="Also run the script at full size, without overrides, and compare what it prints.")
+]
+RunId = Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id (`runs` lists them).")]
+Remove = Annotated[
+    list[str] | None,
+    typer.Option("--remove", metavar="RUN_ID", help="Delete this run's folder. Repeatable."),
+]
 Timeout = Annotated[float, typer.Option(help="Seconds for the whole command.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")]
 DetailOption = Annotated[DetailName, typer.Option(help="Length of the lists in the text.")]
@@ -273,6 +285,84 @@ def doctor(workspace: WorkspaceOption = None, python: Python = None, json_: Json
     else:
         _print(render_doctor(result), result.exit_code)
     raise typer.Exit(result.exit_code)
+
+
+@app.command("verify-fix")
+def verify_fix(
+    context: typer.Context,
+    script: Script = None,
+    baseline: BaselineOption = None,
+    workspace: WorkspaceOption = None,
+    python: Python = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    cwd: Cwd = None,
+    device: Device = None,
+    set_: Set = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    iteration: Iteration = None,
+    engine: EngineOption = EngineName.auto,
+    workflow: WorkflowOption = True,
+    env: Env = None,
+    timeout: Timeout = 50.0,
+    json_: Json = False,
+    detail: DetailOption = DetailName.concise,
+) -> None:
+    """Is the fault gone? The baseline's check again, on the files as they are now. Exit code 1: not fixed, or masked.
+
+    Target and settings are the baseline's; what is given here has to be the same.
+
+    Example: warp-debug-gradients verify-fix
+    """
+    from warp_debug_gradients.operations.verify_fix import verify_fix as operation
+    from warp_debug_gradients.schemas import VerifyFixRequest
+
+    _run(context, VerifyFixRequest, operation, locals())
+
+
+@app.command("report")
+def report(run_id: RunId, workspace: WorkspaceOption = None) -> None:
+    """Write the report of a run again, from its recorded JSON alone: report.md and report.html in its folder.
+
+    Example: warp-debug-gradients report 20261202T043528-verify-fix-1a2b3c
+    """
+    from warp_debug_gradients.report import write
+    from warp_debug_gradients.runs import find_run
+    from warp_debug_gradients.workspace import Workspace
+
+    for path in write(find_run(Workspace.find(workspace), run_id)):
+        print(path)
+
+
+@app.command("runs")
+def runs(workspace: WorkspaceOption = None, remove: Remove = None, json_: Json = False) -> None:
+    """List the runs in the evidence folder, with their size. Nothing is removed unless it is named with --remove.
+
+    Example: warp-debug-gradients runs --remove 20261202T043528-run-repro-1a2b3c
+    """
+    import json
+
+    from warp_debug_gradients import runs as kept
+    from warp_debug_gradients.workspace import Workspace
+
+    place = Workspace.find(workspace)
+    removed = kept.remove(place, remove or [])
+    found = kept.all_runs(place)
+    said = kept.offer(place)
+    if json_:
+        rows = [run.row() for run in found]
+        print(json.dumps({"runs": rows, "removed": [run.run_id for run in removed], "offer": said}, indent=1))
+        return
+    for run in removed:
+        print(f"removed {run.run_id} ({kept.megabytes(run.size)})")
+    for run in found:
+        row = run.row()
+        what = row.get("outcome") or row.get("verdict") or row.get("reason") or row["status"]
+        target = row.get("script") or row.get("module") or row.get("forward") or ""
+        print(f"{run.run_id}  {kept.megabytes(run.size):>9}  {what:<18}  {target}")
+    print(f"{len(found)} runs, {kept.megabytes(sum(run.size for run in found))}" + (f"\n{said}" if said else ""))
 
 
 @app.command("serve")

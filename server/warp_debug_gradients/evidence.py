@@ -6,6 +6,7 @@
     output.txt      what the script printed
     sources/        copies of the user's files that were loaded; sources.json has their sha256
     result.json     the whole result
+    report.md, .html  the same for people, where the operation writes one (`report RUN_ID` makes it anew)
     rerun.sh        repeats the measurement
 <workspace>/.warp-debug-gradients/index.jsonl    one line a finished run
 """
@@ -19,6 +20,7 @@ import secrets
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ from warp_debug_gradients.workspace import Workspace
 HOME = ".warp-debug-gradients"
 LARGEST_SOURCE = 4_000_000
 SOURCE_ROOT = Path(__file__).resolve().parents[1]
+# `python -m` would put the current folder first on sys.path, and a user's random.py or types.py before the standard one.
+START = "import sys; sys.path[:] = [p for p in sys.path if p]; from warp_debug_gradients.cli import main; main()"
 
 
 class Evidence:
@@ -107,7 +111,7 @@ class Evidence:
         """`rerun.sh`: the plain command that repeats the measurement."""
         path = self.folder / "rerun.sh"
         split = command.index("--") if "--" in command else len(command)
-        ours = shlex.join([sys.executable, "-m", "warp_debug_gradients", *command[:split]])
+        ours = shlex.join([sys.executable, "-c", START, *command[:split]])
         theirs = " " + shlex.join(command[split:]) if command[split:] else ""
         lines = ["#!/bin/sh", f"# Repeats {self.run_id} on the files as they are now.", *_python_path()]
         lines += [f"cd {shlex.quote(str(self.workspace.root))} || exit 70"]
@@ -115,10 +119,25 @@ class Evidence:
         path.write_text("\n".join(lines))
         path.chmod(0o755)
 
+    @property
+    def bytes(self) -> int:
+        """The size of the folder."""
+        return folder_size(self.folder)
+
     def append_index(self, entry: dict[str, Any]) -> None:
         """One line a finished run; a single write, so that concurrent runs do not mix."""
         with (self.home / "index.jsonl").open("a") as index:
             index.write(json.dumps({"run_id": self.run_id, **entry}, allow_nan=False) + "\n")
+
+
+def folder_size(folder: Path) -> int:
+    """Bytes of all files below; links are not followed, and what goes away meanwhile is not counted."""
+    total = 0
+    for here, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(here, name)).st_size
+    return total
 
 
 def finished_runs(workspace: Workspace) -> Iterator[dict[str, Any]]:

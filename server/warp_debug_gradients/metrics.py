@@ -23,8 +23,8 @@ LONGEST_LINE = 1000  # characters; metrics stand at the beginning
 LONGEST_OUTPUT = 1_000_000
 
 
-def printed_series(output: str) -> list[Series]:
-    """The series a script printed at least twice, in the order of their first appearance."""
+def printed_values(output: str) -> dict[str, list[float]]:
+    """Every number that was printed under a name, in the order of the names' first appearance."""
     values: dict[str, list[float]] = {}
     if len(output) > LONGEST_OUTPUT:
         output = output[: LONGEST_OUTPUT // 2] + "\n" + output[-LONGEST_OUTPUT // 2 :]
@@ -36,9 +36,14 @@ def printed_series(output: str) -> list[Series]:
             name = match["name"].rstrip("-")
             if name.lower() not in COUNTERS:
                 values.setdefault(name, []).append(float(match["value"]))
+    return values
+
+
+def printed_series(output: str) -> list[Series]:
+    """The series a script printed at least twice."""
     return [
         Series(name=name, first=v[0], last=v[-1], count=len(v), trend=trend(v))
-        for name, v in values.items()
+        for name, v in printed_values(output).items()
         if len(v) >= 2
     ][:MOST_SERIES]
 

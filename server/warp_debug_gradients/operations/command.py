@@ -7,6 +7,7 @@ from warp_debug_gradients.workspace import Workspace
 
 PLAIN = (
     "module", "forward", "inputs", "cwd", "device", "parameter", "objective", "iteration", "engine", "method", "knob",
+    "baseline",
 )  # fmt: skip
 
 
@@ -22,6 +23,8 @@ def command_line(operation: str, request: Target, workspace: Workspace, python: 
             command += [f"--{name}", str(value)]
     for name, value in request.overrides.items():
         command += ["--set", f"{name}={value!r}"]
+    if getattr(request, "workflow", True) is False:
+        command += ["--no-workflow"]
     if values := getattr(request, "values", None):
         command += ["--values", ",".join(map(repr, values))]
     for name in request.env:

@@ -15,6 +15,7 @@ from warp_debug_gradients.evidence import Evidence
 from warp_debug_gradients.operations.command import command_line
 from warp_debug_gradients.operations.compiler import add_compiler_text
 from warp_debug_gradients.operations.perform import call_started
+from warp_debug_gradients.runs import offer
 from warp_debug_gradients.schemas import Interpreter, Result, ScriptError, Target
 from warp_debug_gradients.versions import support_note
 from warp_debug_gradients.worker import OnProgress, ProbeOutcome, Progress
@@ -123,9 +124,11 @@ class Measurement(Generic[T]):
         result.elapsed_s = round(self.elapsed, 3)
         if note := support_note(result.warp_version):
             result.notes.insert(0, note)
+        if said := offer(self.workspace):
+            result.notes.append(said)
         stored = result.model_dump(mode="json")
         self.evidence.write_json("result.json", stored)
-        entry = {k: stored[k] for k in ("operation", "status", "verdict", "reason")}
+        entry = {k: stored[k] for k in ("operation", "status", "verdict", "reason", "outcome") if k in stored}
         named = self.request.model_dump(include={"script", "module", "forward", "args", "overrides"})
         self.evidence.append_index({**entry, **named})
         return result

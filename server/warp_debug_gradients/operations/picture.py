@@ -8,13 +8,19 @@ from typing import Any
 
 from warp_debug_gradients.schemas import as_float
 
+LEAST_RANGE = 0.1  # per cent of the derivative that the axes show at least, either way
 NAMED = 5  # launch lines with a colour and a name of their own
 COLOURS = ("#c1121f", "#e76f00", "#7209b7", "#0077b6", "#2a9d8f")
 OTHERS = "#9aa0a6"
 
 
 def draw_ledger(ledger: dict[str, Any], path: Path) -> None:
-    """Writes the PNG. The tape runs from left (its start) to right (the loss); the adjoint goes from right to left."""
+    """Writes the PNG."""
+    ledger_figure(ledger).savefig(path, format="png")
+
+
+def ledger_figure(ledger: dict[str, Any], ink: str = "black") -> Any:
+    """The tape runs from left (its start) to right (the loss); the adjoint goes from right to left."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -34,14 +40,17 @@ def draw_ledger(ledger: dict[str, Any], path: Path) -> None:
         colour = COLOURS[position] if named else OTHERS
         label = name_of(jump) if named else None
         upper.bar([p[0] for p in points], [p[1] for p in points], width=max(0.8, ops / 300), color=colour, label=label)
-    upper.axhline(0, color="black", linewidth=0.6)
+    upper.axhline(0, color=ink, linewidth=0.6)
     upper.set_ylabel("jump of the op\n(% of the derivative)")
     if jumps:
-        upper.legend(fontsize=7, loc="best", framealpha=0.8)
+        upper.legend(fontsize=7, loc="best", framealpha=0.0 if ink != "black" else 0.8, labelcolor=ink)
     book = [(op, 100 * as_float(value) / scale) for op, value in ledger.get("book") or []]
     book = [(op, share) for op, share in book if math.isfinite(share)]
-    lower.step([b[0] for b in book], [b[1] for b in book], where="mid", color="black", linewidth=1.2)
-    lower.axhline(0, color="black", linewidth=0.6)
+    lower.step([b[0] for b in book], [b[1] for b in book], where="mid", color=ink, linewidth=1.2)
+    lower.axhline(0, color=ink, linewidth=0.6)
+    for axes in (upper, lower):  # noise should look like noise
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(low, -LEAST_RANGE), max(high, LEAST_RANGE))
     lower.set_ylabel("error so far\n(% of the derivative)")
     lower.set_xlabel("tape op (the backward pass goes from right to left)")
     name = (ledger.get("parameter") or {}).get("name") or "the parameter"
@@ -49,8 +58,15 @@ def draw_ledger(ledger: dict[str, Any], path: Path) -> None:
         f"{name}, iteration {ledger.get('iteration')}, backward call {ledger.get('backward_call')}: "
         f"AD {_number(ledger.get('autodiff'))}, FD {_number(ledger.get('finite_difference'))}",
         fontsize=9,
+        color=ink,
     )
-    figure.savefig(path, format="png")
+    for axes in (upper, lower):
+        axes.tick_params(colors=ink)
+        axes.yaxis.label.set_color(ink)
+        axes.xaxis.label.set_color(ink)
+        for spine in axes.spines.values():
+            spine.set_color(ink)
+    return figure
 
 
 def name_of(jump: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ fork engine drives it inside the program, the rerun engine from outside.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from dataclasses import replace
@@ -23,6 +24,7 @@ from .evaluator import (
     Reply,
     Steps,
     coarsest,
+    direction_key,
     judge_direction,
     make_request,
     precisions,
@@ -82,6 +84,7 @@ def _check_parameter(
         )
     if not set(used["calls"]) <= set(plan["backward_calls"]):
         return _give_up(result, "not_measured", "the update could not be told from the next iteration's")
+    result["start"] = _start(x0)
     calls = plan["objective_calls"] or used["calls"] or list(plan["backward_calls"])
     gradient = np.asarray(used["gradient"], dtype=np.float64)
     if parameter.get("zeroed_under_view"):
@@ -100,7 +103,7 @@ def _check_parameter(
     if any(not r["ok"] for r in repeats):
         return _give_up(result, "not_measured", next(r["error"] for r in repeats if not r["ok"]))
 
-    directions = random_directions(x0, parameter["key"], options.directions)
+    directions = random_directions(x0, direction_key(parameter), options.directions)
     if cost * EVALUATIONS * len(directions) > options.remaining() and len(directions) > 1:
         directions = directions[:1]
         result["not_covered"].append("two of three random directions, for lack of time")
@@ -184,9 +187,16 @@ def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) ->
         "windows": [],
         "repeats": {"values": [], "reproducible": None},
         "consumed": None,
+        "start": None,
         "evaluations": 0,
         "not_covered": [],
     }
+
+
+def _start(x0: np.ndarray) -> dict[str, Any]:
+    """The point at which the derivative is taken, so that a later check can tell whether it stands at the same one."""
+    digest = hashlib.sha256(np.ascontiguousarray(x0).tobytes()).hexdigest()[:16]
+    return {"digest": digest, "rms": typical_size(x0), "first": [float(x) for x in x0[:4]]}
 
 
 def _give_up(result: dict[str, Any], reason: str, message: str) -> dict[str, Any]:

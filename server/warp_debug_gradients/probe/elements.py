@@ -52,7 +52,9 @@ def measure_elements(
     affordable = (
         options.elements if math.isinf(options.remaining()) else int(options.remaining() / 2 / max(cost, 1e-4) / 6)
     )
-    chosen = choose_elements(gradient, max(0, min(options.elements, affordable)))
+    count = max(0, min(options.elements, affordable))
+    pinned = evaluator.parameter.get("elements")  # those of an earlier check that this one is compared with
+    chosen = [i for i in pinned if i < x0.size] if pinned and count else choose_elements(gradient, count)
     if len(chosen) < x0.size:
         result["not_covered"].append(
             f"{x0.size - len(chosen)} of {x0.size} single elements (they took part in the random directions)"

@@ -156,6 +156,11 @@ def typical_size(x0: np.ndarray) -> float:
     return rms if rms > 0.0 else 1.0
 
 
+def direction_key(parameter: dict[str, Any]) -> str:
+    """What seeds a parameter's directions: its own key, or that of an earlier check that this one repeats."""
+    return parameter.get("direction_key") or parameter["key"]
+
+
 def random_directions(x0: np.ndarray, key: str, count: int) -> list[np.ndarray]:
     """Random directions with the parameter's RMS, float64, shape (scalars,). One scalar has one direction."""
     rng = np.random.default_rng([SEED, zlib.crc32(key.rsplit("/", 1)[-1].encode())])

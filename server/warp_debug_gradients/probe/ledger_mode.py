@@ -19,7 +19,7 @@ from .access import argument_access
 from .arrays import is_array, quiet
 from .bookkeeping import Book, Stepper
 from .check import relative
-from .evaluator import DIRECTIONS, random_directions
+from .evaluator import DIRECTIONS, direction_key, random_directions
 from .hooks import Event
 from .isolation import functions_alone, launches_alone, warps_own_check
 from .ledger import Term, book, group_jumps, is_flat, labelled_term
@@ -68,7 +68,7 @@ class LedgerRun:
         )
         if not found.get("ok"):
             return self._none("not_measured", found.get("error") or "the parameter was not seen again")
-        directions = random_directions(found["x0"], self.parameter["key"], DIRECTIONS)
+        directions = random_directions(found["x0"], direction_key(self.parameter), DIRECTIONS)
         self.v = directions[min(self.direction, len(directions) - 1)]
         self.arenas = {name: Arena(self.folder) for name in ("plus", "minus", "now")}
         runs: dict[str, Any] = {}

@@ -10,6 +10,7 @@ import json
 from warp_debug_gradients.render.isolated import isolated_lines
 from warp_debug_gradients.render.scan import lines_of, title_of
 from warp_debug_gradients.render.text import cut, middle, number, pair, percent, place, section
+from warp_debug_gradients.render.verify_fix import OUTCOMES, verify_fix
 from warp_debug_gradients.schemas import (
     ArrayInfo,
     BisectStepsResult,
@@ -29,6 +30,7 @@ from warp_debug_gradients.schemas import (
     ScriptError,
     Term,
     TrackerWarning,
+    VerifyFixResult,
     WhatIf,
 )
 
@@ -56,6 +58,8 @@ def render(result: Result, detail: Detail = "concise") -> str:
         lines += _bisect(result, FEW[detail])
     if isinstance(result, ScanPatternsResult):
         lines += lines_of(result, detail)
+    if isinstance(result, VerifyFixResult):
+        lines += [*verify_fix(result, FEW[detail]), _environment(result)]
     rows = [
         f"{c.code} ({c.confidence}) {place(c)}: {'; '.join(c.evidence[:EVIDENCE])}. {c.repair or ''}"
         for c in result.causes
@@ -95,6 +99,8 @@ def _found(result: Result) -> str | None:
     if isinstance(result, BisectStepsResult):
         words = "CLEAN: nothing stands out" if result.verdict == "agree" else "NOTHING FOUND"
         return {0: words, 1: "FOUND: where the gradient goes wrong"}.get(result.exit_code, TITLES["inconclusive"])
+    if isinstance(result, VerifyFixResult):
+        return OUTCOMES[result.outcome]
     return None
 
 

@@ -1,0 +1,61 @@
+"""A check that repeats an earlier one: the same parameters, iterations, directions and elements. Pure."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+
+def find_parameters(checks: list[dict[str, Any]], before: dict[str, Any], trace: dict[str, Any]) -> dict[str, str]:
+    """Name of each checked parameter -> its name now; those that are gone are left out.
+
+    By name; else it was renamed, if its old name is gone and one new name has its shape and type.
+    """
+    old_names, new_names = (
+        {leaf["name"] for part in ("parameters", "leaves") for leaf in t.get(part) or []} for t in (before, trace)
+    )
+    now = {p["name"]: p for p in trace.get("parameters") or []}
+    then = {c["parameter"]["name"]: c["parameter"] for c in checks}
+    found = {name: name for name in then if name in now}
+    for name, parameter in then.items():
+        if name in found or name in new_names:
+            continue
+        kind = (parameter.get("shape"), parameter.get("dtype"))
+        alike = [n for n, p in now.items() if n not in old_names and (p.get("shape"), p.get("dtype")) == kind]
+        if len(alike) == 1:
+            found[name] = alike[0]
+    return found
+
+
+def iterations_to_check(trace: dict[str, Any], checks: list[dict[str, Any]]) -> list[int]:
+    """The iterations of the earlier check, and one after the first that disagreed: a repair is not believed on one."""
+    there = [item["index"] for item in trace.get("iterations") or []]
+    wanted = [i for i in dict.fromkeys(c["iteration"] for c in checks) if i in there]
+    first = next(c["iteration"] for c in checks if c["verdict"] == "disagree")
+    later = [i for i in there if i > first]
+    if later and not any(i in later for i in wanted):
+        wanted.append(later[0])
+    wanted.sort(key=lambda i: (i != first, i))
+    return wanted
+
+
+def pinned_plans(
+    trace: dict[str, Any], checks: list[dict[str, Any]], names: dict[str, str], iterations: list[int]
+) -> list[dict[str, Any]]:
+    """The plans of these iterations, with the earlier check's directions and elements. The trace gets them, too."""
+    earlier = {now: then for then, now in names.items()}
+    plans: list[dict[str, Any]] = []
+    for item in trace["iterations"]:
+        if item["index"] not in iterations:
+            continue
+        plan = copy.deepcopy(item["plan"])
+        for parameter in plan["parameters"]:
+            named = [c for c in checks if c["parameter"]["name"] == earlier.get(parameter["name"])]
+            if not named:
+                continue
+            check = next((c for c in named if c["iteration"] == item["index"]), named[0])
+            parameter["direction_key"] = check["parameter"]["key"]
+            parameter["elements"] = [row["index"] for row in (check.get("gradient") or {}).get("elements") or []]
+        item["plan"] = plan
+        plans.append(plan)
+    return plans
