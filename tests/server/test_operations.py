@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 
 from warp_debug_gradients.cli import parse_setting
 from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed, UsageError, WorkspaceError
-from warp_debug_gradients.evidence import Evidence
+from warp_debug_gradients.evidence import START, Evidence
 from warp_debug_gradients.operations.command import command_line
 from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon
 from warp_debug_gradients.operations.run_repro import run_repro
@@ -166,7 +167,7 @@ async def test_rerun_repeats_the_measurement(workspace, fakes):
     text = script.read_text()
     assert sys.executable in text
     faked = script.with_name("faked.sh")
-    faked.write_text(text.replace("-m warp_debug_gradients", str(fakes / "command.py")))
+    faked.write_text(text.replace(f"-c {shlex.quote(START)}", str(fakes / "command.py")))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(["sh", str(faked)], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 1, done.stderr

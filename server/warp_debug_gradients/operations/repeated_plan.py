@@ -49,12 +49,12 @@ def pinned_plans(
         if item["index"] not in iterations:
             continue
         plan = copy.deepcopy(item["plan"])
-        for parameter in plan["parameters"]:
+        for parameter in plan.get("parameters") or []:
             named = [c for c in checks if c["parameter"]["name"] == earlier.get(parameter["name"])]
             if not named:
                 continue
             check = next((c for c in named if c["iteration"] == item["index"]), named[0])
-            parameter["direction_key"] = check["parameter"]["key"]
+            parameter["direction_key"] = check["parameter"].get("key")
             parameter["elements"] = [row["index"] for row in (check.get("gradient") or {}).get("elements") or []]
         item["plan"] = plan
         plans.append(plan)

@@ -82,7 +82,12 @@ async def verify_fix(
     folder = measurement.evidence.folder
     result.report, result.report_html = (workspace.relative(path) for path in report.paths(folder))
     finished = measurement.finish(result)
-    report.write(folder)
+    try:
+        report.write(folder)
+    except Exception as error:  # the answer does not fail for want of its report
+        finished.report = finished.report_html = None
+        finished.notes.append(f"No report: {type(error).__name__}: {error}.")
+        measurement.evidence.write_json("result.json", finished.model_dump(mode="json"))
     return finished
 
 
@@ -205,6 +210,9 @@ def _take(result: VerifyFixResult, comparison: Comparison, before: Side, after: 
         result.verdict, result.parameter = result.after.verdict, result.after.parameter
         result.iteration, result.horizon = result.after.iteration, result.after.horizon
         result.objective = (comparison.pairs[0][1].get("objective") or {}).get("name")
+        seen = ", ".join(map(str, sorted({c["iteration"] for c in after.checks})))
+        result.blind_spots.append(f"iterations other than {seen}")
+        result.blind_spots += comparison.pairs[0][1].get("not_covered") or []
     if comparison.wrong_now is not None:
         result.verdict = "disagree"
     if stopped and result.outcome in ("fixed", "inconclusive"):

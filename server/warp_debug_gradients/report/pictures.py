@@ -109,7 +109,6 @@ def _ledger(records: Records) -> Picture | None:
         return None
     from warp_debug_gradients.operations.picture import ledger_figure
 
-    _settings()
     figure = ledger_figure(records.ledger, ink=INK)
     caption = "The ledger: what each tape operation puts into the derivative (above), and the error that has come together (below)."
     return _picture(figure, "The evidence", "ledger.svg", caption)
@@ -142,17 +141,10 @@ def _loss(records: Records) -> Picture | None:
     )
 
 
-def _settings() -> None:
-    import matplotlib
-
-    matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
-
-
 def _figure(width: float, height: float) -> tuple[Any, Any]:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    _settings()
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasSVG(figure)
     axes = figure.subplots()
@@ -171,8 +163,11 @@ def _legend(axes: Any) -> None:
 
 
 def _picture(figure: Any, section: str, file: str, caption: str) -> Picture:
+    import matplotlib
+
     stream = io.StringIO()
-    figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": file}):  # text stays text; ids repeat
+        figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
     svg = stream.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)

@@ -147,6 +147,13 @@ if job["mode"] == "ledger":
         )
     finish({"status": "completed", "error": None, "verdict": None, "reason": None, "message": "",
             "ledgers": [ledger(job["plan"]["iterations"][0]["opaque"], job["ledger"])]})  # fmt: skip
-verdict = "disagree" if kind in ("wrong", "lost") or job["overrides"].get("right.STEPS", 0) >= 11 else "agree"
+repaired = job["target"]["script"] and "repaired" in Path(script).read_text()
+verdict = (
+    "agree"
+    if repaired
+    else "disagree"
+    if kind in ("wrong", "lost") or job["overrides"].get("right.STEPS", 0) >= 11
+    else "agree"
+)
 checks = [check(plan["opaque"], verdict) for plan in job["plan"]["iterations"]]
 finish({"status": "completed", "error": None, "engine": "fork", "checks": checks, "gradcheck": None})
