@@ -8,7 +8,7 @@ from typing import Any
 from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed, UsageError
 from warp_debug_gradients.operations import explain
 from warp_debug_gradients.operations.constructs import tape_place, zeroing_place
-from warp_debug_gradients.operations.iterations import choose_iterations
+from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.schemas import (
     CheckSummary,
@@ -44,14 +44,13 @@ async def gradcheck_full_horizon(
         return measurement.finish(obstacle)
 
     chosen = choose_iterations(trace, request.iteration)
-    plans = [trace["iterations"][position]["plan"] for position in chosen]
     engine = choose_engine(request.engine, trace)
     if engine == "fork":
-        evaluated = await measurement.probe("evaluate", plan={"iterations": plans})
+        evaluated = await measurement.probe("evaluate", plan=plan_of(trace, chosen))
     else:
         from warp_debug_gradients.operations.rerun import run_rerun_engine  # NumPy is loaded only where it is used
 
-        evaluated = await run_rerun_engine(measurement, trace, plans)
+        evaluated = await run_rerun_engine(measurement, trace, plan_of(trace, chosen)["iterations"])
     return measurement.finish(build_result(measurement, trace, evaluated, engine))
 
 

@@ -10,6 +10,12 @@ from warp_debug_gradients.schemas import as_float
 RISE = 1.05  # a loss this many times the previous one has turned
 
 
+def plan_of(trace: dict[str, Any], positions: list[int]) -> dict[str, Any]:
+    """The job's plan: the iterations at these positions, and how long the watched run took."""
+    listed = [trace["iterations"][position]["plan"] for position in positions]
+    return {"iterations": listed, "run_seconds": (trace.get("seconds") or {}).get("run")}
+
+
 def choose_iterations(trace: dict[str, Any], requested: int | None) -> list[int]:
     """Positions in `trace["iterations"]`: the requested one, else the first, the second (some faults need a
     history), and the one at which something turns."""

@@ -12,7 +12,7 @@ from typing import Any
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
-from warp_debug_gradients.operations.iterations import choose_iterations
+from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
 from warp_debug_gradients.operations.ledger_causes import percent
 from warp_debug_gradients.operations.measurement import Measurement, refuse_unusable, script_error
 from warp_debug_gradients.schemas import BisectStepsRequest, BisectStepsResult, Cause, KnobPoint, NextCall, as_float
@@ -147,7 +147,6 @@ class _Table:
             except UsageError as error:  # fewer iterations at this value
                 point.reason, point.message = "no_iteration", error.message
                 return point
-            plans = [trace["iterations"][k]["plan"] for k in chosen]
             left = min(1.0, max(budget - (time.monotonic() - started), 2.0) / max(measurement.remaining, 1e-9))
             if choose_engine("auto", trace) != "fork":
                 raise ledgers.Ended(status="completed", reason="needs_fork", message=ledgers.SIGNS_OF_CUDA)
@@ -155,7 +154,7 @@ class _Table:
                 "evaluate",
                 name=f"{name}.evaluate",
                 share=left,
-                plan={"iterations": plans},
+                plan=plan_of(trace, chosen),
                 options=OPTIONS,
                 overrides=overrides,
             )

@@ -9,7 +9,7 @@ from warp_debug_gradients.errors import ProbeFailed
 from warp_debug_gradients.operations import explain
 from warp_debug_gradients.operations.constructs import Construct, find_constructs, numpy_write
 from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
-from warp_debug_gradients.operations.iterations import choose_iterations
+from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.schemas import NextCall, Observation, Overwrite, Result, Target, WhatIf, as_float
 from warp_debug_gradients.worker import ProbeOutcome
@@ -66,8 +66,7 @@ async def quick_check(
 ) -> dict[str, Any]:
     """The headline of a short gradient check: where it disagrees, along which direction, at which step."""
     chosen = choose_iterations(trace, iteration)
-    plans = [trace["iterations"][position]["plan"] for position in chosen]
-    outcome = await measurement.probe("evaluate", share=share, plan={"iterations": plans}, options=QUICK)
+    outcome = await measurement.probe("evaluate", share=share, plan=plan_of(trace, chosen), options=QUICK)
     checks: list[dict[str, Any]] = (outcome.result or {}).get("checks") or []
     if not checks:
         if outcome.timed_out or (outcome.result or {}).get("status") == "stopped":

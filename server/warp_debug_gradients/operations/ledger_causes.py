@@ -21,6 +21,7 @@ REPAIRED_FLOOR = 2e-3  # or a relative error that float32 differences cannot tel
 MOST_CONSTRUCTS = 3
 MOST_VICTIMS = 3
 ONLY_NONFINITE = ("where_overflow", "singular_point")  # constructs that explain a non-finite adjoint, not a wrong one
+RECORDED_FUNCTION = "recorded function"  # what the probe calls an operation recorded with tape.record_func
 RESETS = {"zero_", "fill_", "assign"}
 HOST_WRITES = {"numpy", "assign", "__setitem__"}
 
@@ -393,7 +394,11 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tup
                 construct.place,
             )
             found.append((share / (position + 1), cause))
-        if not constructs:
+        if jump.get("kernel") == RECORDED_FUNCTION:
+            evidence.append("its adjoint is the function given to tape.record_func")
+            repair = "Correct that function: it adds the adjoint of what ran here to the gradients of its inputs."
+            found.append((share, _cause("custom_gradient", "likely", jump, [], evidence, repair)))
+        elif not constructs:
             evidence.append("no construct known to break an adjoint was found in its source")
             sure = "likely" if alone.get("verdict") == "wrong" else "possible"
             found.append((share, _cause("warp_defect", sure, jump, [], evidence, REPAIRS["warp_defect"])))

@@ -111,9 +111,20 @@ def host(array: Any) -> np.ndarray:
         return array.numpy()
 
 
+def float_parts(values: np.ndarray) -> list[np.ndarray]:
+    """The floating-point values as plain arrays (views): the array itself, or the float fields of an array of structs."""
+    if values.dtype.names is None:
+        return [values] if values.dtype.kind == "f" else []
+    return [part for name in values.dtype.names for part in float_parts(values[name])]
+
+
 def scalars(array: Any) -> np.ndarray:
-    """A copy of the array's scalars, flat, in C order, in their own dtype. Shape (count,)."""
-    return np.array(host(array), copy=True).reshape(-1)
+    """A copy of the array's scalars, flat, in C order, in their own dtype; of structs field by field. Shape (count,)."""
+    values = host(array)
+    if values.dtype.names is None:
+        return np.array(values, copy=True).reshape(-1)
+    parts = float_parts(values)
+    return np.concatenate([part.reshape(-1) for part in parts]) if parts else np.zeros(0, np.float32)
 
 
 def first_scalar(array: Any) -> float:
@@ -123,9 +134,9 @@ def first_scalar(array: Any) -> float:
 
 
 def is_differentiable(array: Any) -> bool:
-    """Whether the array holds floating-point scalars that can be perturbed (arrays of structs cannot, here)."""
+    """Whether the array holds floating-point scalars that can be perturbed."""
     try:
-        return np.issubdtype(host(array).dtype, np.floating)
+        return bool(float_parts(host(array)))
     except Exception:  # an exotic dtype that NumPy cannot show
         return False
 
@@ -140,7 +151,7 @@ def overwrite(array: Any, values: np.ndarray) -> None:
     """Write flat scalars into the array's memory, unseen by hooks, tapes and Warp's own access flags."""
     with quiet():
         view = array.numpy()
-        shaped = np.asarray(values).astype(view.dtype).reshape(view.shape)
+        shaped = _shaped(np.asarray(values), view)
         if array.device.is_cpu:
             view[...] = shaped
             return
@@ -152,6 +163,17 @@ def overwrite(array: Any, values: np.ndarray) -> None:
             wp.copy(array, source)
         finally:
             array._grad = grad
+
+
+def _shaped(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Flat scalars (or whole structs) in the shape and dtype of an array; fields that are no floats stay as they are."""
+    if like.dtype.names is None or values.dtype == like.dtype:
+        return values.astype(like.dtype).reshape(like.shape)
+    made, at = like.copy(), 0
+    for part in float_parts(made):
+        part[...] = values[at : at + part.size].reshape(part.shape)
+        at += part.size
+    return made
 
 
 def describe_dtype(array: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import names
-from .arrays import extent, host, overlap, overwrite
+from .arrays import extent, float_parts, host, overlap, overwrite, scalars
 from .gradients import gradient_holders, numbers_of, run_adjoint
 from .hooks import Event
 from .ledger import Jump, Term
@@ -252,22 +252,20 @@ class Stepper:
 
     def _term(self, number: int, holder: Any) -> Term:
         gradient = host(holder._grad)
-        if gradient.dtype.kind != "f":
-            return Term()
-        if not self.finite:
-            return Term()
-        if not np.any(gradient):
+        if not self.finite or not any(np.any(part) for part in float_parts(gradient)):
             return Term()
         base = self.recorder.roots[number]
         dtype, inner = gradient.dtype, gradient.shape[len(holder.shape) :]
-        now, plus, minus = (
-            view_of(s.bytes[number], base, holder, dtype, inner) for s in (self.now, self.plus, self.minus)
-        )
+        then = (view_of(s.bytes[number], base, holder, dtype, inner) for s in (self.now, self.plus, self.minus))
+        return _total(self._product(*parts) for parts in zip(float_parts(gradient), *map(float_parts, then)))
+
+    def _product(self, gradient: np.ndarray, now: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> Term:
+        """<gradient, tangent> of equally shaped plain arrays."""
         used = np.flatnonzero(gradient.reshape(-1))  # memory that nobody has filled yet meets a zero adjoint
         a, m, p, q = (x.reshape(-1)[used].astype(np.float64) for x in (gradient, now, plus, minus))
         forward = float(a @ (p - m)) / self.step
         backward = float(a @ (m - q)) / self.step
-        grid = float(np.finfo(dtype).eps)
+        grid = float(np.finfo(gradient.dtype).eps)
         rounding = 0.3 * grid / self.step * float(np.linalg.norm((a * m)[p != q]))
         return Term(forward, backward, rounding)
 
@@ -282,14 +280,12 @@ class Stepper:
                 continue  # the adjoint of an addition needs no value
             present = host(access.array)
             inner = present.shape[len(access.array.shape) :]
-            if present.dtype.kind not in "fiub":
-                continue
             then = view_of(self.now.bytes[number], base, access.array, present.dtype, inner)
-            if np.array_equal(present, then, equal_nan=present.dtype.kind == "f"):
+            values = [(now, before) for now, before in zip(_number_parts(present), _number_parts(then))]
+            if all(np.array_equal(now, before, equal_nan=now.dtype.kind == "f") for now, before in values):
                 continue
-            change = np.abs(present.astype(np.float64) - then.astype(np.float64))
-            largest = float(np.nanmax(change)) if change.size else 0.0
-            size = float(np.nanmax(np.abs(then.astype(np.float64)))) if change.size else 0.0
+            largest = max(_largest(now.astype(np.float64) - before.astype(np.float64)) for now, before in values)
+            size = max(_largest(before.astype(np.float64)) for _, before in values)
             found.append(
                 Clobbered(
                     operation,
@@ -334,11 +330,11 @@ class Stepper:
         """
         before = {n: self.now.bytes[n] for n in self._numbers(operation) if n in self.now.bytes}
         as_is, restored = (self._tried(operation, entry, tape, contents) for contents in ({}, before))
-        harmful = not _same(as_is, restored)
+        harmful = not same(as_is, restored)
         at_end = {n: c for n, c in self.tape_end.items() if n in before}
         spoilt_behind = bool(at_end) and harmful
-        spoilt_behind = spoilt_behind and _same(self._tried(operation, entry, tape, {**before, **at_end}), restored)
-        later = bool(left) and harmful and _same(self._tried(operation, entry, tape, {**before, **left}), restored)
+        spoilt_behind = spoilt_behind and same(self._tried(operation, entry, tape, {**before, **at_end}), restored)
+        later = bool(left) and harmful and same(self._tried(operation, entry, tape, {**before, **left}), restored)
         for item in clobbered:
             item.harmful = harmful
             if later and item.in_kernel:
@@ -368,14 +364,14 @@ class Stepper:
             if not access.read or access.array._grad is not None or number not in self.now.bytes:
                 continue  # a view taken before requires_grad has no buffer, though its base has one
             present = host(access.array)
-            if present.dtype.kind != "f" or number not in self.plus.bytes or number not in self.minus.bytes:
+            if not float_parts(present) or number not in self.plus.bytes or number not in self.minus.bytes:
                 continue
             inner = present.shape[len(access.array.shape) :]
             base = root(access.array)
             plus, minus = (
                 view_of(s.bytes[number], base, access.array, present.dtype, inner) for s in (self.plus, self.minus)
             )
-            if not np.array_equal(plus, minus):
+            if any(not np.array_equal(p, m) for p, m in zip(float_parts(plus), float_parts(minus))):
                 found.append(self.describe(access.array, access.label))
         return found
 
@@ -385,15 +381,14 @@ class Stepper:
         for access in operation.accesses:
             if access.array._grad is None:
                 continue
-            gradient = host(access.array._grad)
-            bad = ~np.isfinite(gradient)
+            bad = ~np.isfinite(scalars(access.array._grad))
             if not bad.any():
                 continue
             self.finite = False
-            where = np.flatnonzero(bad.reshape(-1))[:LISTED_ELEMENTS]
+            where = np.flatnonzero(bad)[:LISTED_ELEMENTS]
             inputs = {}
             for other in operation.accesses:
-                values = host(other.array).reshape(-1)
+                values = scalars(other.array)
                 if other.read and values.size:
                     inputs[other.label] = (
                         [float(values[k % values.size]) for k in where[:3]] if values.dtype.kind in "fiu" else []
@@ -419,13 +414,25 @@ class Stepper:
         return {"variable": name, "allocated": {"file": place[0], "line": place[1]} if place else None}
 
 
-def _same(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
+def same(some: list[np.ndarray], others: list[np.ndarray]) -> bool:
     """Whether two outcomes of an adjoint are equal up to round-off."""
     for a, b in zip(some, others):
-        size = float(np.nanmax(np.abs(b))) if b.size and np.any(np.isfinite(b)) else 0.0
-        if not np.allclose(a, b, rtol=1e-5, atol=CHANGED_FRACTION * size, equal_nan=True):
-            return False
+        for one, other in zip(float_parts(a), float_parts(b)):
+            size = _largest(other)
+            if not np.allclose(one, other, rtol=1e-5, atol=CHANGED_FRACTION * size, equal_nan=True):
+                return False
     return True
+
+
+def _largest(values: np.ndarray) -> float:
+    """The largest finite magnitude; 0 where there is none."""
+    magnitudes = np.abs(values[np.isfinite(values)])
+    return float(magnitudes.max()) if magnitudes.size else 0.0
+
+
+def _number_parts(values: np.ndarray) -> list[np.ndarray]:
+    """The float fields of structs, or a plain array of numbers of any kind."""
+    return [values] if values.dtype.kind in "iub" else float_parts(values)
 
 
 def _total(terms: Any) -> Term:

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator
 
+import numpy as np
+
 # What a graph executes. Reads by the host, allocations and the tape's own bookkeeping happen at capture only.
 EXECUTED = frozenset(
     {"launch", "command", "copy", "zero_", "fill_", "assign", "native", "backward", "tape_zero", "tape_reset"}
 )
-MARKERS = frozenset({"tape_enter", "tape_exit"})
+MARKERS = frozenset({"tape_enter", "tape_exit", "record_func"})  # what launches do not execute
 
 
 @dataclass
@@ -41,6 +43,22 @@ class Capture:
     calls: list[Call] = field(default_factory=list)
     graph: Any = None
     unfollowed: str | None = None
+
+
+def first_contents(array: Any, args: tuple, kwargs: dict, place: Any) -> list[Call]:
+    """What each launch of the graph does to an array that was made during the capture.
+
+    The capture records, and does not execute, the copy of the given data and the zeroing of the gradient buffer.
+    """
+    calls = []
+    data = args[1] if len(args) > 1 else kwargs.get("data")
+    owns = array.ptr is not None and array._ref is None and kwargs.get("ptr") is None
+    if owns and data is not None:
+        values = data.copy() if isinstance(data, np.ndarray) else data  # the program may change its own
+        calls.append(Call("assign", array, type(array).assign, (array, values), {}, place))
+    if owns and array._grad is not None and kwargs.get("grad") is None:
+        calls.append(Call("zero_", array._grad, type(array).zero_, (array._grad,), {}, place))
+    return calls
 
 
 class Graphs:
@@ -86,6 +104,8 @@ class Graphs:
             entries = range(count, len(tape.launches)) if tape is not None else range(0)
             call = Call(kind, subject, original, args, kwargs, place, tape, entries, launches)
             self.active.calls.append(call)
+        elif kind == "create":
+            self.active.calls.extend(first_contents(subject, args, kwargs, place))
         return result
 
     @contextmanager

@@ -15,6 +15,8 @@ from typing import Any, Callable, NamedTuple, Protocol
 from .arrays import IS_QUIET
 from .graphs import Graphs
 
+COMMAND_ARGUMENTS = "_warp_debug_gradients_arguments"  # attribute on wp.Launch: what it launches with
+
 
 class Event:
     """One outermost call. `subject` is the array, tape or kernel it works on.
@@ -37,6 +39,13 @@ class Event:
     def argument(self, position: int, name: str, default: Any = None) -> Any:
         """One argument of the call, however it was passed. Position 0 of a method is `self`."""
         return self.args[position] if len(self.args) > position else self.kwargs.get(name, default)
+
+    @property
+    def launch_arguments(self) -> tuple[Any, Any]:
+        """The inputs and outputs of a launch, or those that a recorded command was made with."""
+        if self.kind == "command":
+            return self.args[0].__dict__.get(COMMAND_ARGUMENTS, ()), ()
+        return self.argument(2, "inputs") or (), self.argument(3, "outputs") or ()
 
 
 class Patch(NamedTuple):
@@ -181,8 +190,11 @@ def _patch_launch(wp: Any, context: Any, hub: Hub) -> None:
     def launch(*args: Any, **kwargs: Any) -> Any:
         if hub.unseen():
             return original(*args, **kwargs)
-        if kwargs.get("record_cmd"):
-            return original(*args, **kwargs)  # nothing runs yet; Launch.launch is the event
+        if kwargs.get("record_cmd"):  # nothing runs yet; Launch.launch is the event
+            command = original(*args, **kwargs)
+            inputs, outputs = (_argument(args, kwargs, k, name) or () for k, name in ((2, "inputs"), (3, "outputs")))
+            command.__dict__[COMMAND_ARGUMENTS] = [*inputs, *outputs]
+            return command
         if hub.count < hub.idle_before and hub.is_idle("launch"):
             return hub.count_only(original, args, kwargs)
         tape = runtime_of.runtime.tape if runtime_of.runtime is not None else None
@@ -209,6 +221,22 @@ def _patch_launch(wp: Any, context: Any, hub: Hub) -> None:
         return hub.run("command", self.kernel, original_command, (self, *args), kwargs)
 
     hub.patch(command, "launch", launch_command)
+    if hasattr(command, "set_param_at_index"):
+        _follow_parameters(command, hub)
+
+
+def _follow_parameters(command: Any, hub: Hub) -> None:
+    """Keep what a recorded command is launched with, when the program sets another argument."""
+    original = command.set_param_at_index
+
+    @functools.wraps(original)
+    def set_param_at_index(self: Any, index: int, value: Any, *args: Any, **kwargs: Any) -> Any:
+        known = self.__dict__.get(COMMAND_ARGUMENTS)
+        if known is not None and index < len(known):
+            known[index] = value
+        return original(self, index, value, *args, **kwargs)
+
+    hub.patch(command, "set_param_at_index", set_param_at_index)
 
 
 def _restore_caller(entry: Any, frame: Any) -> None:
@@ -266,7 +294,11 @@ def _patch_tape(wp: Any, hub: Hub) -> None:
     def record_func(self: Any, backward: Any, arrays: Any) -> Any:
         if not IS_QUIET[0]:
             hub.listener.recorded_function(backward, arrays)
-        return original(self, backward, arrays)
+        if hub.unseen():  # a part of wp.copy
+            return original(self, backward, arrays)
+        if hub.count < hub.idle_before and hub.is_idle("record_func"):
+            return hub.count_only(original, (self, backward, arrays), {})
+        return hub.run("record_func", self, original, (self, backward, arrays), {})
 
     hub.patch(wp.Tape, "record_func", record_func)
 

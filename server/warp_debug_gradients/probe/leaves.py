@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import names
-from .arrays import describe_dtype, host, overlap
+from .arrays import describe_dtype, float_parts, host, overlap
 from .consumption import Entry
 from .names import Origins
 from .registry import Registry, root
@@ -115,7 +115,7 @@ class Leaves(dict[str, Leaf]):
             allocated=place,
             dtype=describe_dtype(array),
             shape=[int(n) for n in array.shape],
-            scalars=int(np.asarray(host(array)).size),
+            scalars=sum(part.size for part in float_parts(host(array))),
             device=str(array.device),
             array=weakref.ref(array),
             serial=serial,

@@ -16,8 +16,8 @@ import numpy as np
 
 from . import forking, names, quarantine
 from .access import argument_access
-from .arrays import is_array, quiet
-from .bookkeeping import Book, Stepper
+from .arrays import is_array, quiet, scalars
+from .bookkeeping import Book, Stepper, same
 from .check import relative
 from .evaluator import DIRECTIONS, direction_key, random_directions
 from .hooks import Event
@@ -184,6 +184,8 @@ class LedgerRun:
         harmful = [c for c in as_is["clobbered"] if c["harmful"]]
         restored = self._stepped(recorder, event, "all") if harmful else None
         alone = []
+        if isinstance(restored, dict) and same(as_is["gradients"], restored["gradients"]):
+            harmful, restored = _without_effect(harmful), None
         if isinstance(restored, dict):
             numbers = list(dict.fromkeys(c["root"] for c in harmful))
             for number in numbers[:RESTORED_ALONE] if len(numbers) > 1 else []:
@@ -237,6 +239,7 @@ class LedgerRun:
             "entering": [(t, d) for n, t, d in entering if n != own],
             "autodiff": next((t for n, t, _ in entering if n == own), Term()),
             "nonfinite": found.nonfinite,
+            "gradients": self._gradients(),
             "clobbered": [
                 {
                     **stepper.describe(c.access.array, c.access.label),
@@ -257,6 +260,11 @@ class LedgerRun:
                 for c in found.clobbered
             ],
         }
+
+    def _gradients(self) -> list[np.ndarray]:
+        """The gradients that the pass has left in the parameters."""
+        arrays = (self.registry.find(p["serial"]) for p in self.plan["parameters"])
+        return [scalars(a._grad) for a in arrays if a is not None and a._grad is not None]
 
     def _preset(self, event: Event) -> set[int]:
         """The numbers of the roots that seed a backward pass without a loss and without grads."""
@@ -356,6 +364,13 @@ class LedgerRun:
                 for c, t in alone
             ],
         }
+
+
+def _without_effect(clobbered: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Single adjoints come out wrong, but no parameter's gradient does: these overwrites do no harm. Returns none."""
+    for item in clobbered:
+        item["harmful"] = False
+    return []
 
 
 def _labels(recorder: Recorder) -> dict[int, str]:

@@ -17,8 +17,10 @@ from .hooks import Event
 from .registry import Registry, root
 from .shadows import BEFORE, WRITTEN
 from .tapes import recorded_arrays
-from .trace import Watch
+from .trace import LAUNCHES, Watch
 from .warp_gradcheck import is_disabled
+
+WRITES = {"zero_": "zero_()", "fill_": "fill_()", "assign": "assign()", "copy": "wp.copy"}
 
 
 @dataclass
@@ -155,7 +157,7 @@ class Recorder:
         if tape is self.recording.tape and tape is not None:
             self._before_count = event.replay.entries.start if event.replay is not None else len(tape.launches)
             for access in self._touched:
-                if event.kind == "launch" or self.number(root(access.array)) in self.roots:
+                if event.kind in LAUNCHES or self.number(root(access.array)) in self.roots:
                     self._sync(access.array, self._before_count, BEFORE)  # else new memory, not yet given a content
 
     def after(self, event: Event) -> None:
@@ -223,9 +225,11 @@ class Recorder:
 
     def _accesses(self, event: Event) -> list[Access]:
         kind = event.kind
-        if kind == "launch":
-            inputs, outputs = Watch.launch_arguments(event)
-            return self._launch_accesses(event.subject, inputs, outputs)
+        if kind in LAUNCHES:
+            return self._launch_accesses(event.subject, *event.launch_arguments)
+        if kind == "record_func":
+            arrays = [a for value in event.argument(2, "arrays") or () for _, a in arrays_in(value)]
+            return [Access(f"arrays[{k}]", array, True, True) for k, array in enumerate(arrays)]
         if kind in ("copy", "assign"):
             source = event.argument(1, "src")
             found = [Access("dest", event.subject, False, True)] if is_array(event.subject) else []
@@ -282,11 +286,9 @@ class Recorder:
         for access in self._touched:
             if access.written:
                 place = place or self._place(event)
-                what = (
-                    f"kernel {event.subject.key}"
-                    if event.kind == "launch"
-                    else {"zero_": "zero_()", "fill_": "fill_()", "assign": "assign()", "copy": "wp.copy"}[event.kind]
-                )
+                what = f"kernel {event.subject.key}" if event.kind in LAUNCHES else WRITES[event.kind]
+                if event.kind == "command":
+                    what += ", a recorded command (record_cmd)"
                 operations = self.recording.operations
                 count = operations[-1].index + 1 if operations else self.recording.missed
                 self.recording.writes.append(Write(event.index, what, place, extent(access.array), count, callers))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import host, is_array, scalars
+from .arrays import is_array, scalars
 from .leaves import Leaf
 from .registry import Registry
 from .tapes import TapeState
@@ -58,7 +58,7 @@ def seeded_outputs(loss: Any, grads: Any, state: TapeState) -> list[Any]:
         return [a for a in grads if is_array(a)]
     if is_array(loss):
         return []
-    return [a for a in state.outputs.values() if a._grad is not None and np.any(host(a._grad))]
+    return [a for a in state.outputs.values() if a._grad is not None and np.any(scalars(a._grad))]
 
 
 def carriers(grads: Any, seeds: list[Any], leaves: Iterable[Leaf]) -> list[Leaf]:

@@ -97,6 +97,12 @@ class Tapes:
                 self.last_write[root(array).ptr] = event
         return arrays
 
+    def pass_by(self, tape: Any, event: int, arrays: list[tuple[Any, bool, bool]]) -> None:
+        """Note a launch inside a tape that the tape does not record: the tape's own window begins no later than here."""
+        first_use = self.of(tape).first_use
+        for base in {root(array).ptr for array, _, written in arrays if not written}:
+            first_use.setdefault(base, (event, self.last_write.get(base, -1)))
+
     def record(self, tape: Any, event: int, name: str, arrays: list[tuple[Any, bool, bool]]) -> None:
         """Add an operation to a tape's recording."""
         self.of(tape).record(event, name, arrays, self.last_write)

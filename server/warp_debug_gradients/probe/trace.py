@@ -14,7 +14,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import names, quarantine
-from .arrays import checksum, describe_dtype, first_scalar, host, is_array, is_differentiable, overlap, quiet, scalars
+from .arrays import checksum, describe_dtype, first_scalar, is_array, is_differentiable, overlap, quiet, scalars
 from .consumption import Entry
 from .hooks import Event
 from .leads import Lead, Leads
@@ -24,6 +24,7 @@ from .seeds import SeedMemory, carriers, seeded_outputs
 from .tapes import Tapes, recorded_arrays
 
 NAMED_BACKWARDS = 4  # variables are looked up by name around the first backward calls; later ones reuse the names
+LAUNCHES = frozenset({"launch", "command"})
 PLAIN = (int, float, bool)  # launch arguments that hold no array
 NAMED_PARTS = 64  # lines that read a part of a gradient buffer, of which the view they use is looked up
 CHECKSUM_LIMIT = 64 << 20  # bytes; a larger parameter is not compared between iterations by content
@@ -116,7 +117,7 @@ class Watch:
         kind = event.kind
         if event.tape is None and kind != "backward":
             self.leads.note(event.index)
-        if kind == "launch":
+        if kind in LAUNCHES:
             self._before_launch(event)
         elif kind in ("numpy", "bridge"):
             self._maybe_read(event, event.subject, kind)
@@ -127,13 +128,16 @@ class Watch:
 
     def after(self, event: Event) -> None:
         kind = event.kind
-        if kind == "launch":
+        if kind in LAUNCHES:
             self._after_launch(event)
         elif kind == "create":
             if event.kwargs.get("ptr") is None:  # a view writes nothing
                 self.tapes.wrote(event.index, event.subject)
         elif kind in ("zero_", "fill_", "assign", "copy"):
             self._after_write(event)
+            if event.replay is not None:
+                self._record_replayed(event)
+        elif kind == "record_func":
             if event.replay is not None:
                 self._record_replayed(event)
         elif kind == "numpy":
@@ -160,21 +164,20 @@ class Watch:
 
     # -- launches ------------------------------------------------------------------------------
 
-    @staticmethod
-    def launch_arguments(event: Event) -> tuple[Any, Any]:
-        return event.argument(2, "inputs") or (), event.argument(3, "outputs") or ()
-
     def _before_launch(self, event: Event) -> None:
-        for values in self.launch_arguments(event):
+        for values in event.launch_arguments:
             for value in values:
                 if value.__class__ not in PLAIN and is_array(value) and self.registry.might_be_gradient(value):
                     self._maybe_read(event, value, f"launch of {getattr(event.subject, 'key', 'a kernel')}")
 
     def _after_launch(self, event: Event) -> None:
         self.launches += 1
-        inputs, outputs = self.launch_arguments(event)
-        tape = event.tape if event.kwargs.get("record_tape", True) and not event.kwargs.get("adjoint") else None
+        inputs, outputs = event.launch_arguments
+        on_tape = event.kind == "launch" and event.kwargs.get("record_tape", True) and not event.kwargs.get("adjoint")
+        tape = event.tape if on_tape else None
         arrays = self.tapes.launch(event.index, event.subject, inputs, outputs, tape)
+        if event.tape is not None and tape is None:
+            self.tapes.pass_by(event.tape, event.index, arrays)
         if tape is None:
             for array, _, written in arrays:
                 if written:
@@ -186,7 +189,8 @@ class Watch:
         for index in event.replay.entries if tape is not None else ():
             entry = tape.launches[index] if tape is not None and index < len(tape.launches) else None
             if callable(entry):
-                self.tapes.record(tape, event.index, "recorded function", recorded_arrays(entry, ()))
+                arrays = event.argument(2, "arrays") if event.kind == "record_func" else ()
+                self.tapes.record(tape, event.index, "recorded function", recorded_arrays(entry, arrays))
 
     def _after_write(self, event: Event) -> None:
         self.tapes.wrote(event.index, event.subject)
@@ -290,7 +294,7 @@ class Watch:
 
     def _zero_entry(self, leaf: Leaf, event: Event) -> None:
         owner = leaf.array()
-        if owner is not None and owner._grad is not None and not np.any(host(owner._grad)):
+        if owner is not None and owner._grad is not None and not np.any(scalars(owner._grad)):
             self._mark_held()
             leaf.history.append(Entry("zero", event.index, held=any(viewed is leaf for viewed, _, _ in self._views)))
             leaf.gradient = None
