@@ -1,5 +1,6 @@
 """The skill's form: front matter, sizes, and links that resolve in the repository, in the wheel and over MCP."""
 
+import json
 import posixpath
 import re
 import subprocess
@@ -47,7 +48,7 @@ def anchors(text):
 
 
 def links():
-    for path in (*(t.path for t in skill.TEXTS), *READMES):
+    for path in (*(t.path for t in skill.TEXTS), *READMES, "docs/seed-coverage.md"):
         for target in LINK.findall(text_of(path)):
             if "://" not in target:
                 yield path, target
@@ -62,6 +63,24 @@ def test_links_resolve(path, target):
     assert (ROOT / full).is_file()
     if anchor:
         assert anchor in anchors(text_of(full))
+
+
+def test_evals():
+    """Tasks as a user would put them, and near misses; what they name exists."""
+    evals = json.loads(text_of("evals/evals.json"))
+    assert evals["skill_name"] == skill.NAME
+    tasks = evals["evals"]
+    assert len({task["id"] for task in tasks}) == len(tasks) >= 12
+    assert sum(not task["should_trigger"] for task in tasks) >= 4
+    for task in tasks:
+        assert set(task) == {
+            *("id", "prompt", "expected_output", "files", "assertions", "expected_skill", "should_trigger")
+        }
+        assert len(task["assertions"]) >= 2
+        assert bool(task["files"]) is task["should_trigger"]
+        for file in task["files"]:
+            assert (ROOT / file).is_file(), file
+            assert posixpath.basename(file) in task["prompt"]
 
 
 def test_only_what_is_the_skills_is_read():

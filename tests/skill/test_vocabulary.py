@@ -28,7 +28,7 @@ def bodies():
     """{section: its text}."""
     found = list(HEADING.finditer(QUICK_CHECKS))
     ends = [m.start() for m in found[1:]] + [len(QUICK_CHECKS)]
-    return {m.group(1): QUICK_CHECKS[m.end() : end] for m, end in zip(found, ends)}
+    return {m.group(1): " ".join(QUICK_CHECKS[m.end() : end].split()) for m, end in zip(found, ends)}
 
 
 def test_every_cause_has_its_section():
@@ -71,7 +71,8 @@ def test_tools_and_their_arguments():
 
 def command_lines():
     for file, text in TEXTS.items():
-        inline = re.findall(r"`(?:warp-debug-gradients )?([a-z]+-[a-z-]+ [^`\n]*)`", text)
+        inline = re.findall(r"`(?!warp-)([a-z]+-[a-z-]+ [^`\n]*)`", text)
+        inline += re.findall(r"`warp-debug-gradients ([a-z][^`\n]*)`", text)
         fenced = re.findall(r"^warp-debug-gradients (.*)$", text, re.MULTILINE)
         for line in (*inline, *fenced):
             yield file, line
