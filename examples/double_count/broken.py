@@ -3,8 +3,8 @@ import numpy as np
 import warp as wp
 
 METRES = 8
-ITERATIONS = 5
-LEARNING_RATE = 0.25
+ITERATIONS = 6
+LEARNING_RATE = 0.6
 
 
 @wp.kernel

@@ -34,8 +34,8 @@ for it in range(ITERATIONS):
     loss = wp.zeros(1, dtype=float, requires_grad=True)
     shine = wp.zeros(1, dtype=float, requires_grad=True)
     with wp.Tape() as tape:
-        seed = time.perf_counter_ns() % 1000003
-        wp.launch(wander, PHOTONS, inputs=[seed, paint], outputs=[shine])
+        shuffle = time.perf_counter_ns() % 1000003
+        wp.launch(wander, PHOTONS, inputs=[shuffle, paint], outputs=[shine])
         wp.launch(misfit, 1, inputs=[shine, 0.35], outputs=[loss])
     tape.backward(loss)
 

@@ -90,6 +90,12 @@ def programs() -> list[Program]:
         truth = json.loads(path.read_text())
         run = truth.get("run", {"script": "main.py"})
         found.append(Program(path.parent.name, path.parent, truth, run.get("script"), run.get("module")))
+    return found
+
+
+def examples() -> list[Program]:
+    """The programs of the gallery: what the user brings, its repair and its look-alike."""
+    found = []
     for path in sorted((ROOT / "examples").glob("*/truth_*.json")):
         truth = json.loads(path.read_text())
         script = truth["run"]["script"]
@@ -113,7 +119,7 @@ def repairs() -> list[Program]:
 
 def named(name: str) -> Program:
     """One program."""
-    (found,) = [p for p in programs() if p.name == name]
+    (found,) = [p for p in [*programs(), *examples()] if p.name == name]
     return found
 
 
@@ -122,14 +128,24 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT / "server")}
 
 
-def gradcheck(
-    program: Program, folder: Path, *options: str, python: str = sys.executable, timeout_s: float = 100
+def gradcheck(program: Program, folder: Path, *options: str, **how: Any) -> Answer:
+    """The check of the program's copy in `folder`."""
+    return call("gradcheck-full-horizon", program, folder, *options, **how)
+
+
+def call(
+    operation: str,
+    program: Program,
+    folder: Path,
+    *options: str,
+    python: str = sys.executable,
+    timeout_s: float = 100,
 ) -> Answer:
     """The real command on the program's copy in `folder`."""
     settings = [f"--set={k}={v!r}" for k, v in (program.truth.get("set") or {}).items()]
     args = program.truth.get("args") or []
     command = [
-        *(sys.executable, "-m", "warp_debug_gradients", "gradcheck-full-horizon", *program.target),
+        *(sys.executable, "-m", "warp_debug_gradients", operation, *program.target),
         *("--workspace", str(folder), "--python", python, "--timeout", f"{timeout_s:g}", "--json"),
         *settings,
         *options,

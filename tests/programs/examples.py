@@ -87,7 +87,7 @@ example(
     got=("slope = stiffness.grad", "stiffness=slope"),
     lines=["force.zero_()"],
     steps=[0.3, 0.1],
-    symptom="the loss falls, and the lower segments run off to the wrong side",
+    symptom="the loss falls less steeply than the gradient promises",
     repair="a force array for each step",
 )
 example(
@@ -142,7 +142,7 @@ example(
     begin={"broken": ("loss = wp.zeros(", "survival=survival"), "lookalike": ("loss = wp.zeros(", "gain=gain")},
     got={"broken": ("slope = survival.grad", "survival=slope"), "lookalike": ("slope = gain.grad", "gain=slope")},
     lines=["for year in range(age[c]):", "left = left * survival[year]", "wp.launch(survivors"],
-    symptom="the fit drifts, most of all for the old years",
+    symptom="a derivative by hand has other numbers",
     repair="a constant bound, which Warp unrolls",
 )
 example(
@@ -155,7 +155,7 @@ example(
     got=("d_scale, d_wetting = ", "scale=d_scale, wetting=d_wetting"),
     lines=["tape.zero()", "tape.backward(loss)", "d_scale, d_wetting ="],
     iteration=1,
-    symptom="the first updates are fine, then the fit overshoots",
+    symptom="the first update is right, then the fit swings",
     repair="tape.zero() after the update",
 )
 example(
@@ -174,7 +174,7 @@ example(
     got=("slope = wool.grad", "wool=slope"),
     lines=["with tape:", "tape.backward(loss)"],
     iteration=1,
-    symptom="the first update is right, then the wool swings",
+    symptom="the first update is right, then the loss explodes",
     repair="tape.reset() before it is entered again",
 )
 example(
@@ -242,7 +242,7 @@ example(
     "stochastic_forward",
     begin=("loss = wp.zeros(", "paint=paint"),
     got=("slope = paint.grad", "paint=slope"),
-    lines=["seed = time", "wp.launch(wander", "dice = wp.rand_init"],
+    lines=["shuffle = time", "wp.launch(wander", "dice = wp.rand_init"],
     broken={"verdict": "inconclusive"},
     symptom="the loss jumps about, and no two runs are alike",
     repair="a fixed seed",

@@ -215,8 +215,8 @@ def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, 
                 assigned[key] = assigned.get(key, 0) + 1
                 if assigned[key] == 2 or key in ast.unparse(node.value):
                     yield "component_reassignment", node, _base(target)
-            if isinstance(node.value, ast.Call) and _called(node.value) in ATOMICS and not replayed:
-                yield "replay_side_effect", node, _base(target)
+        if not replayed and _uses_atomic(node):
+            yield "replay_side_effect", node, None
         if isinstance(node, ast.While) or (
             isinstance(node, ast.For)
             and (_varies(node) or any(isinstance(n, (ast.Break, ast.Continue)) for n in ast.walk(node)))
@@ -230,6 +230,15 @@ def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, 
                 yield "where_overflow", node, None
         if isinstance(node, ast.Call) and _called(node) in SINGULAR:
             yield "singular_point", node, None
+
+
+def _uses_atomic(node: ast.AST) -> bool:
+    """A statement that uses the value which an atomic operation returns; one that drops it counts nothing."""
+    if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)) or node.value is None:
+        return False
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    parts = [node.value, *targets]
+    return any(isinstance(n, ast.Call) and _called(n) in ATOMICS for part in parts for n in ast.walk(part))
 
 
 def _defined(function: ast.FunctionDef, expression: ast.expr) -> list[ast.expr]:

@@ -1,0 +1,77 @@
+"""Every program of the gallery through the real command: what the user brings, its repair, its look-alike.
+
+The first must be answered with its cause and one of its lines, the others must not be accused.
+"""
+
+import re
+
+import pytest
+import truths
+from truths import EXIT_CODES, ROOT, numbers_wrong
+from warp_debug_gradients.catalogue import CATALOGUE
+
+EXAMPLES = truths.examples()
+GALLERY = ROOT / "examples"
+BROKEN = [p for p in EXAMPLES if p.truth["cause"] != "gradients_correct"]
+RIGHT = [p for p in EXAMPLES if p.truth["cause"] == "gradients_correct"]
+VERDICTS = {"not_disagree": {"agree", "inconclusive"}}
+
+
+def objective_of(program):
+    stated = program.truth.get("objective")
+    return ["--objective", stated] if stated else []
+
+
+def by_name(programs):
+    return pytest.mark.parametrize("program", programs, ids=lambda p: p.name)
+
+
+@by_name([p for p in BROKEN if p.truth["verdict"] == "disagree"])
+def test_the_cause_and_its_line(program, tmp_path):
+    folder = program.copy(tmp_path / program.folder.name)
+    answer = truths.call("bisect-steps", program, folder, *objective_of(program))
+    result = answer.result
+    assert result["verdict"] == "disagree", result["message"]
+    assert answer.code == EXIT_CODES["disagree"]
+    top = result["causes"][0]
+    assert top["code"] == program.truth["cause"], result["message"]
+    assert f"{top['file']}:{top['line']}" in program.truth["root_cause_lines"]
+
+
+@by_name(RIGHT)
+def test_nobody_right_is_accused(program, tmp_path):
+    folder = program.copy(tmp_path / program.folder.name)
+    answer = truths.gradcheck(program, folder, *objective_of(program))
+    result = answer.result
+    assert result["verdict"] == "agree", result["message"]
+    assert answer.code == EXIT_CODES[result["verdict"]]
+    assert [c for c in result["causes"] if c["confidence"] != "possible"] == []
+    assert numbers_wrong(program, answer) == []
+
+
+@by_name([p for p in BROKEN if p.truth["verdict"] not in ("disagree", None)])
+def test_what_is_no_fault_is_not_called_one(program, tmp_path):
+    folder = program.copy(tmp_path / program.folder.name)
+    result = truths.gradcheck(program, folder).result
+    verdict = program.truth["verdict"]
+    assert result["verdict"] in VERDICTS.get(verdict, {verdict}), result["message"]
+
+
+def test_every_cause_has_an_example():
+    assert {p.truth["cause"] for p in EXAMPLES} == set(CATALOGUE)
+
+
+def test_every_folder_is_in_the_index():
+    index = (GALLERY / "README.md").read_text()
+    assert set(re.findall(r"^\| \[(\w+)\]\(\1/\)", index, re.MULTILINE)) == {p.folder.name for p in EXAMPLES}
+
+
+@pytest.mark.parametrize("folder", sorted({p.folder for p in EXAMPLES}), ids=lambda f: f.name)
+def test_the_text_quotes_the_cause_and_a_line_of_it(folder):
+    text = (folder / "README.md").read_text()
+    (program,) = [p for p in BROKEN if p.folder == folder] or [p for p in EXAMPLES if p.name.endswith("-train")]
+    cause = program.truth["cause"]
+    assert f"quick-checks.md, section {CATALOGUE[cause].section}" in text
+    lines = program.truth["root_cause_lines"]
+    quoted = re.search(rf"^  {cause} \(\w+\) ([\w.]+:\d+)", text, re.MULTILINE)
+    assert not lines or (quoted and quoted[1] in lines)
