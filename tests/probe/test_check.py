@@ -155,6 +155,32 @@ def test_a_step_function_accuses_nobody():
     assert result["verdict"] == "inconclusive"
 
 
+def test_many_small_edges_are_no_slope():
+    """Rounded pixels: at the ladder's steps they add up to a slope, and its scatter looks like noise."""
+    scene = np.random.default_rng(1).uniform(0.1, 0.9, (9, 16))
+
+    def picture(x):
+        grey = np.round(255.0 * x[:, None] * scene).mean(1)
+        return float(np.sum((grey / 128.0 - 1.0) ** 2))
+
+    result = Program([picture], [0.0 * RIGHT]).check()
+    assert result["verdict"] == "inconclusive"
+    assert result["reason"] == "staircase"
+
+
+def chaos(x):
+    return 80.0 + 60.0 * float(np.sum(np.sin(3e6 * x * np.arange(1, 10))))
+
+
+def test_a_right_gradient_that_holds_for_tiny_steps_only_is_not_accused():
+    x = X0.astype(np.float64)
+    right = 60.0 * np.cos(3e6 * x * np.arange(1, 10)) * 3e6 * np.arange(1, 10)
+    result = Program([chaos], [right], x0=x, dtype=np.float64).check()
+    assert result["verdict"] == "inconclusive"
+    wrong = Program([chaos], [2.0 * right], x0=x, dtype=np.float64).check()
+    assert wrong["verdict"] != "agree"
+
+
 def test_one_wrong_scalar_of_a_large_parameter_is_found():
     x0 = RNG.uniform(0.5, 1.5, 2000).astype(np.float32)
     wrong = 2.0 * x0.astype(float)

@@ -32,6 +32,7 @@ from .evaluator import (
     run_side_by_side,
     typical_size,
 )
+from .ladder import PLAUSIBLE_NOISE
 from .signature import signature
 from .verdict import Judgement, combine, round_off
 from .windows import measure_windows
@@ -41,6 +42,7 @@ WEAK = ("imprecise", "unsettled", "kink", "quantised")  # what too small a signa
 MANY_SCALARS = 64  # a parameter of which a random direction shows little
 CONFIRM_NOISE = 24.0  # a disagreement is looked at again where it is this many times the objective's noise
 CONFIRM_ULPS = 64.0  # and where the parameter still moves by this many of its own ulps
+CONFIRM_CHANGE = 1e-3  # a finer step moves the objective by this part of its size, if AD is right
 CONFIRM_FRACTION = 0.35  # it is gone where every slope lies within this fraction of the gap around AD
 
 
@@ -275,25 +277,57 @@ def _confirm(
     larger steps crossed something, and the difference is theirs.
     """
     gap = abs(overall.autodiff - overall.finite_difference)
-    eps_f, eps_x = precisions(evaluator.plan, evaluator.x0.dtype)
-    noise = max(estimate.noise if math.isfinite(estimate.noise) else 0.0, eps_f * abs(base))
     if not (math.isfinite(gap) and gap > 0.0 and math.isfinite(estimate.step)):
         return overall
-    t = max(CONFIRM_NOISE * noise / gap, CONFIRM_ULPS * eps_x)
-    if t > 0.5 * estimate.step:
-        return overall
-    steps = [t, 2.0 * t, 4.0 * t]
+    for t in _finer_steps(gap, evaluator, estimate, base, result):
+        steps = [t, 2.0 * t, 4.0 * t]
+        slopes = yield from _slopes(evaluator, v, steps, result)
+        if slopes and all(abs(s - overall.autodiff) <= CONFIRM_FRACTION * gap for s in slopes):
+            return _unconfirmed(overall, estimate, steps, slopes)
+    return overall
+
+
+def _finer_steps(
+    gap: float, evaluator: Evaluator, estimate: Estimate, base: float, result: dict[str, Any]
+) -> list[float]:
+    """Where to look again, the larger steps first, each well below the estimate's own.
+
+    What the ladder took for noise may be the objective itself, crossing many small edges or folding back in chaos.
+    Where it is much more than the repeats and the dtype explain, two finer steps are tried: one at which AD moves
+    the objective by CONFIRM_CHANGE of its size, and the finest that still can tell.
+    """
+    eps_f, eps_x = precisions(evaluator.plan, evaluator.x0.dtype)
+    repeats = result["repeats"]["values"]
+    proven = max(eps_f * abs(base), max(repeats) - min(repeats))
+    noise = max(estimate.noise if math.isfinite(estimate.noise) else 0.0, proven)
+    wanted = [CONFIRM_NOISE * noise / gap]
+    if noise > PLAUSIBLE_NOISE * proven:
+        finest = CONFIRM_NOISE * proven / gap
+        wanted += [max(finest, CONFIRM_CHANGE * abs(base) / gap), finest]
+    steps: list[float] = []
+    for t in (max(each, CONFIRM_ULPS * eps_x) for each in wanted):
+        if t <= 0.5 * min([estimate.step, *steps]):
+            steps.append(t)
+    return steps
+
+
+def _slopes(evaluator: Evaluator, v: np.ndarray, steps: list[float], result: dict[str, Any]) -> Steps:
+    """Central slopes along v at the steps, without those that the parameter's rounding swallows."""
     deltas = [evaluator.effective(sign * step * v) for step in steps for sign in (1.0, -1.0)]
     replies = yield [evaluator.request(d) for d in deltas]
     result["evaluations"] += len(replies)
     values = [evaluator.value(r) for r in replies]
     lengths = [float(d @ v) / float(v @ v) for d in deltas]
-    slopes = [
-        (values[k] - values[k + 1]) / (lengths[k] - lengths[k + 1]) for k in (0, 2, 4) if lengths[k] != lengths[k + 1]
+    return [
+        (values[k] - values[k + 1]) / (lengths[k] - lengths[k + 1])
+        for k in range(0, len(deltas), 2)
+        if lengths[k] != lengths[k + 1]
     ]
-    if not slopes or not all(abs(s - overall.autodiff) <= CONFIRM_FRACTION * gap for s in slopes):
-        return overall
-    if slopes and all(s == 0.0 for s in slopes) and overall.autodiff == 0.0:
+
+
+def _unconfirmed(overall: Judgement, estimate: Estimate, steps: list[float], slopes: list[float]) -> Judgement:
+    """The disagreement is one of larger steps only."""
+    if all(s == 0.0 for s in slopes) and overall.autodiff == 0.0:
         reason = "staircase"
         text = f"AD = 0, and so is every difference up to step {steps[-1]:.2g}; at step {estimate.step:.2g} the slope is {overall.finite_difference:.4g}. The objective is piecewise constant: zero is its derivative, a surrogate is a modelling choice"
     else:
