@@ -117,7 +117,11 @@ def _overwritten(
     code = "overwrite"
     repair = f"Give each step its own array for {listed} (a list of arrays), or write to another array."
     scaled = _scaled_in_place(row, find_constructs)
-    if scaled:
+    late = _recorded_late(ledger, writer)
+    if late:
+        code, repair = "tape_scope", f"{SCOPES['after_loss']} What this line does, do after backward."
+        evidence.append(str(late.get("message")))
+    elif scaled:
         code, place, repair = scaled.code, scaled.place, REPAIRS[scaled.code]
         evidence.append(f"{scaled.file}:{scaled.line}: {scaled.text}")
     elif row.get("how") == "in_kernel":
@@ -137,6 +141,12 @@ def _overwritten(
         repair=repair,
     )
     return max((_size(j.get("share")) for j in jumps), default=0.0), cause
+
+
+def _recorded_late(ledger: Ledger, writer: dict[str, Any]) -> dict[str, Any] | None:
+    """The observation that the overwriting launch is on the tape behind the loss."""
+    seen = [o for o in ledger.get("observations") or [] if o.get("kind") == "after_loss"]
+    return next((o for o in seen if _same_line(writer, o)), None)
 
 
 def _scaled_in_place(row: dict[str, Any], find_constructs: FindConstructs | None) -> Construct | None:
@@ -295,14 +305,16 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     before: list[dict[str, Any]] = []
     for term in terms:
         name = term.get("variable") or "an array"
-        writer = context.unrecorded(name) or {}
+        filled = term.get("writer") or {}  # measured; what the source shows is only asked where nothing was seen
+        writer = filled or context.unrecorded(name) or {}
         if context.inside is not True and not writer:
             before.append(term)
             continue
         made = _made_inside(term, context)
         where = writer or (made or {})
-        host = bool(writer.get("host"))
-        at = f" (made at {_at(where)})" if where else ""
+        host = _by_host(filled) if filled else bool(writer.get("host"))
+        by = f" by {filled['what']}" if filled else ""
+        at = f" (made{by} at {_at(where)})" if where else ""
         evidence = [
             f"{name}{at} brings {percent(term.get('share'))} of the derivative that no recorded operation put there, "
             "and nothing before the tape is missing"

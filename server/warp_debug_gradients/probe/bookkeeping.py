@@ -221,6 +221,18 @@ class Stepper:
             return [{"what": f"a write to {name} through a NumPy view", "place": view.place}]
         return [{"what": f"a write to {name} that no hook saw (a NumPy view, another library)", "place": None}]
 
+    def filled_by(self, number: int) -> dict[str, Any] | None:
+        """The last write since the tape was entered that no tape knows, before the first operation on this root."""
+        base, recording = self.recorder.roots[number], self.recorder.recording
+        low, high = extent(base)
+        first = next((o.index for o in recording.operations if any(root(a.array) is base for a in o.accesses)), None)
+        found = [
+            {"what": w.what, **_file_line(w.place)}
+            for w in recording.writes
+            if w.span[0] < high and low < w.span[1] and (first is None or w.before_op <= first)
+        ]
+        return found[-1] if found else None
+
     def _view_before(self, low: int, high: int, op: int) -> Any | None:
         """The last NumPy view of these bytes that was taken before operation `op`."""
         views = [v for v in self.recorder.recording.views if v.before_op <= op and v.span[0] < high and low < v.span[1]]

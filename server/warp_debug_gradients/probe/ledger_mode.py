@@ -228,7 +228,10 @@ class LedgerRun:
         """The book without arrays, so that it passes through a pipe."""
         own = self._parameter_root(recorder)
         labels = _labels(recorder)
-        entering = [(n, t, stepper.describe(recorder.roots[n], labels.get(n, ""))) for n, t in found.entering]
+        entering = [
+            (n, t, {**stepper.describe(recorder.roots[n], labels.get(n, "")), "writer": stepper.filled_by(n)})
+            for n, t in found.entering
+        ]
         return {
             "jumps": found.jumps,
             "seed": found.seed,
