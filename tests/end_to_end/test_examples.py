@@ -8,6 +8,7 @@ import re
 import pytest
 import truths
 from truths import EXIT_CODES, ROOT, numbers_wrong
+
 from warp_debug_gradients.catalogue import CATALOGUE
 
 EXAMPLES = truths.examples()
