@@ -16,6 +16,7 @@ from pathlib import Path
 from warp_debug_gradients.patterns import (
     accumulators,
     custom,
+    defects,
     disabled,
     draws,
     gradients,
@@ -39,7 +40,7 @@ __all__ = ["CHECKERS", "STRONG", "WEAK", "Hit", "Pattern", "Scan", "Spot", "all_
 
 CHECKERS = (
     overwrites, accumulators, storage, disabled, unrecorded, gradients, tapes, seeds, draws,
-    inplace, loops, singular, piecewise, custom,
+    inplace, loops, singular, piecewise, custom, defects,
 )  # fmt: skip
 
 
@@ -71,7 +72,7 @@ def examine(files: Iterable[str | Path], root: Path | None = None, strict: bool 
             continue
         try:
             source = SourceFile(path, name, path.read_text(errors="replace"))
-        except OSError as error:
+        except (OSError, RecursionError) as error:
             found.skipped.append((name, str(error)))
             continue
         if source.error:

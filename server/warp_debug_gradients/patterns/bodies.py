@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from warp_debug_gradients.patterns.kernels import BUILDERS, PIECEWISE, PLAIN, array_dtype, is_array, is_integer
 from warp_debug_gradients.patterns.source import SourceFile
-from warp_debug_gradients.patterns.story import Body
+from warp_debug_gradients.patterns.story import Body, Story
 
 COMPOUND = re.compile(r"^(vec|mat|quat|transform|spatial_)")
 
@@ -16,7 +16,8 @@ COMPOUND = re.compile(r"^(vec|mat|quat|transform|spatial_)")
 class Facts:
     """What is known about the names of one function body."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, story: Story, body: Body) -> None:
+        self.passive = story.passive.get(id(body.kernel.node), set()) if body.is_kernel else set[str]()
         self.source: SourceFile = body.source
         self.function = body.function
         every = [*body.function.args.posonlyargs, *body.function.args.args]
@@ -57,6 +58,8 @@ class Facts:
             return node.id in self.dependent
         if isinstance(node, (ast.Subscript, ast.Attribute)):
             root = root_name(node)
+            if root in self.passive or self._path(node) in self.passive:
+                return False  # nobody asks for that derivative
             if root in self.arrays:
                 return root not in self.integers and any(isinstance(n, ast.Subscript) for n in chain(node))
             if root in self.structs:
@@ -72,6 +75,15 @@ class Facts:
         if isinstance(node, ast.IfExp):
             return self.depends(node.body) or self.depends(node.orelse)
         return any(self.depends(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))
+
+    @staticmethod
+    def _path(node: ast.AST) -> str:
+        """`s.q` of `s.q[i].x`."""
+        found = ""
+        for part in chain(node):
+            if isinstance(part, ast.Subscript):
+                found = ast.unparse(part.value)
+        return found
 
     def called(self, node: ast.Call) -> str:
         """The last part of what a call calls, where it is Warp's or Python's; "" for a function of the user's."""

@@ -9,7 +9,7 @@ from warp_debug_gradients.patterns.bodies import Facts, statements
 from warp_debug_gradients.patterns.hits import STRONG, WEAK, Hit, Pattern, Spot, hit
 from warp_debug_gradients.patterns.kernels import ATOMICS
 from warp_debug_gradients.patterns.source import SourceFile
-from warp_debug_gradients.patterns.story import Story
+from warp_debug_gradients.patterns.story import Body, Story
 
 ASSIGNS = Pattern(
     "custom gradient that assigns", "custom_gradient",
@@ -50,20 +50,72 @@ def check(story: Story) -> Iterator[Hit]:
                 continue
             if compiled.kind == "func_grad":
                 launched = any(b.launched for (_, name), b in used.items() if name == compiled.of)
-                yield from _by_hand(source, node, compiled.of or "?", launched)
+                shared = _shared_arguments(story, compiled.of or "")
+                yield from _by_hand(source, node, compiled.of or "?", launched, shared)
             elif compiled.kind == "func_native":
                 body = used.get((id(source), node.name))
                 has = "adj_snippet" in compiled.options or len(compiled.positional) > 1
                 if body is not None and not has:
                     where = node.decorator_list[0] if node.decorator_list else node
-                    yield hit(NATIVE, STRONG if body.launched else WEAK, source, where, f"{node.name} is called by "
-                              f"{body.kernel.name}", function=node.name, related=[Spot(source.name, node.lineno, "the function")])  # fmt: skip
+                    strong = body.launched and _differentiated(story, body)
+                    yield hit(
+                        NATIVE, STRONG if strong else WEAK, source, where, f"{node.name} is called by {body.kernel.name}",
+                        function=node.name, related=[Spot(source.name, node.lineno, "the function")],
+                    )  # fmt: skip
         for body in story.bodies:
             if body.source is source and body.function.name not in replayed:
                 yield from _counters(story, body)
 
 
-def _by_hand(source: SourceFile, node: ast.FunctionDef, of: str, launched: bool) -> Iterator[Hit]:
+def _calls(node: ast.AST, name: str) -> Iterator[ast.Call]:
+    """The calls of a function of that name."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call) and ast.unparse(each.func).rsplit(".", 1)[-1] == name:
+            yield each
+
+
+def _differentiated(story: Story, body: Body) -> bool:
+    """Whether any call hands the function something that depends on an array with gradients."""
+    for other in story.bodies:
+        facts = Facts(story, other)
+        for call in _calls(other.function, body.function.name):
+            if any(map(facts.depends, [*call.args, *(k.value for k in call.keywords)])):
+                return True
+    return False
+
+
+def _shared_arguments(story: Story, of: str) -> bool:
+    """Whether a call hands over a local that is used elsewhere too: then another contribution can be overwritten."""
+    for body in story.bodies:
+        names = [n.id for n in ast.walk(body.function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        for call in _calls(body.function, of):
+            if any(isinstance(a, ast.Name) and names.count(a.id) > 1 for a in call.args):
+                return True
+    return False
+
+
+def _stores_by(story: Story, body: Body) -> bool:
+    """Whether the kernel stores something differentiable at an index that this function returns."""
+    kernel = Body(body.kernel, body.kernel.source, body.kernel.node, body.launched)
+    facts = Facts(story, kernel)
+    name = body.function.name
+
+    def calls(node: ast.AST) -> bool:
+        return any(_calls(node, name))
+
+    returned = {n for n, values in facts.definitions.items() if any(map(calls, values))}
+    for node in statements(kernel.function):
+        if isinstance(node, (ast.Assign, ast.AugAssign)) and facts.depends(node.value):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                indices = [n.slice for n in ast.walk(target) if isinstance(n, ast.Subscript)]
+                used = {n.id for i in indices for n in ast.walk(i) if isinstance(n, ast.Name)}
+                if any(map(calls, indices)) or used & returned:
+                    return True
+    return False
+
+
+def _by_hand(source: SourceFile, node: ast.FunctionDef, of: str, launched: bool, shared: bool) -> Iterator[Hit]:
     sets = [
         (s, t) for s in statements(node)
         for t in (s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, ast.AugAssign) else [])
@@ -76,7 +128,7 @@ def _by_hand(source: SourceFile, node: ast.FunctionDef, of: str, launched: bool)
         return
     assigned = [s for s, _ in sets if isinstance(s, ast.Assign) and not _adds_itself(s)]
     for statement in assigned:
-        yield hit(ASSIGNS, strong, source, statement, f"the gradient of {of}", function=node.name)
+        yield hit(ASSIGNS, strong if shared else WEAK, source, statement, f"the gradient of {of}", function=node.name)
     if not assigned:
         yield hit(BY_HAND, WEAK, source, sets[0][0], f"of {of}", function=node.name,
                   related=[Spot(source.name, node.lineno, "the gradient")])  # fmt: skip
@@ -88,8 +140,8 @@ def _adds_itself(statement: ast.Assign) -> bool:
     return any(ast.unparse(n) == text for n in ast.walk(statement.value) if isinstance(n, ast.Subscript))
 
 
-def _counters(story: Story, body) -> Iterator[Hit]:  # type: ignore[no-untyped-def]
-    facts = Facts(body)
+def _counters(story: Story, body: Body) -> Iterator[Hit]:
+    facts = Facts(story, body)
     counters: dict[str, ast.stmt] = {}
     for node in statements(body.function):
         for child in ast.iter_child_nodes(node):
@@ -98,7 +150,8 @@ def _counters(story: Story, body) -> Iterator[Hit]:  # type: ignore[no-untyped-d
             for part in ast.walk(child):
                 if isinstance(part, ast.Call) and facts.called(part) in ATOMICS:
                     if isinstance(node, ast.Return):
-                        yield story.lead(COUNTER, body, node, "returned by a function without a replay", strong=True)
+                        yield story.lead(COUNTER, body, node, "returned by a function without a replay",
+                                         strong=_stores_by(story, body))  # fmt: skip
                     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                         counters[node.targets[0].id] = node
                     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warp_debug_gradients.patterns.events import Event
-from warp_debug_gradients.patterns.hits import Hit, Pattern
+from warp_debug_gradients.patterns.hits import Hit, Pattern, Spot
 from warp_debug_gradients.patterns.story import Story, made
 from warp_debug_gradients.patterns.values import Array, TapeValue
 
@@ -152,7 +152,7 @@ def _backward(
                 )  # fmt: skip
 
 
-def _opened(story: Story, backward: Event) -> list:  # type: ignore[type-arg]
+def _opened(story: Story, backward: Event) -> list[Spot]:
     """Where the tape of a backward call was recorded."""
     found = [e for e in story.events[: backward.order] if e.kind == "tape_enter" and e.subject is backward.subject]
     return [found[-1].spot("the tape")] if found else []

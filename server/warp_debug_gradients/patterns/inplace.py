@@ -26,7 +26,7 @@ COMPONENT = Pattern(
 def check(story: Story) -> Iterator[Hit]:
     """Both, in every kernel that matters and the functions it calls."""
     for body in story.bodies:
-        facts = Facts(body)
+        facts = Facts(story, body)
         yield from _products(story, body, facts)
         option = body.source.option(body.kernel.node, "enable_vector_component_overwrites")
         if not (option and option[0] is True):

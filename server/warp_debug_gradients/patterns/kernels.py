@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from warp_debug_gradients.patterns.program import Program
 from warp_debug_gradients.patterns.source import SourceFile
 
 Paths = frozenset[str]
+Reads = frozenset[tuple[str, int]]  # a path and which load of it
 NONE: Paths = frozenset()
+UNREAD: Reads = frozenset()
 LINEAR = {
     "float", "float16", "float32", "float64", "neg", "add", "sub", "transpose", "trace", "skew", "diag",
     "get_diag", "lerp_none", "tile", "untile", "tile_sum", "tile_extract", "tile_reshape", "tile_broadcast",
@@ -60,7 +63,7 @@ class Value:
     """What an expression depends on: `deps` through derivatives, `vals` by value at all; `alias`: it *is* that array."""
 
     deps: Paths = NONE
-    vals: Paths = NONE
+    vals: Reads = UNREAD
     alias: str | None = None
 
     def __or__(self, other: Value) -> Value:
@@ -96,6 +99,7 @@ class Kernel:
     loads: list[Access] = field(default_factory=list[Access])
     stores: list[Access] = field(default_factory=list[Access])
     needs: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    needed: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])  # the loads whose values are needed
     called: list[tuple[SourceFile, ast.FunctionDef]] = field(default_factory=list[tuple[SourceFile, ast.FunctionDef]])
 
     def flows(self, path: str) -> Paths:
@@ -146,7 +150,8 @@ def read_kernel(program: Program, source: SourceFile, node: ast.FunctionDef) -> 
     kernel = Kernel(node.name, source, node, [a.arg for a in every], {a.arg: a.annotation for a in every})
     reader = _Reader(program, kernel)
     env: dict[str, Value] = {a.arg: Value(alias=a.arg) for a in every}
-    reader.body(_Frame(source, node, env, {a.arg for a in every if _is_scalar(a.annotation)}), node.body)
+    with suppress(RecursionError):  # an expression nested beyond all measure: what was read until then stands
+        reader.body(_Frame(source, node, env, {a.arg for a in every if _is_scalar(a.annotation)}), node.body)
     return kernel
 
 
@@ -169,7 +174,6 @@ class _Reader:
     def __init__(self, program: Program, kernel: Kernel) -> None:
         self.program, self.kernel = program, kernel
         self.order = 0
-        self.noted: set[int] = set()
         self.depth = 0
         self.budget = 4000
 
@@ -277,7 +281,7 @@ class _Reader:
         if linear:
             self.store(frame, path, access, node.target, value, "accumulate")
         else:
-            own = Value(frozenset({path}), frozenset({path}))
+            own = Value(frozenset({path}), frozenset({(path, 0)}))
             self.product(own, value, isinstance(node.op, ast.Div))
             self.store(frame, path, access, node.target, own | value, "update")
 
@@ -285,7 +289,7 @@ class _Reader:
         index = self.value(frame, access.slice)
         self.need(index.vals | self.controls(frame), value.deps)
         vals = value.vals | index.vals | self.controls(frame)
-        self.note(frame, self.kernel.stores, path, access, node, how, value.deps, vals)
+        self.note(frame, self.kernel.stores, path, access, node, how, value.deps, paths(vals))
 
     # -- expressions ----------------------------------------------------------------------------------
 
@@ -328,11 +332,11 @@ class _Reader:
         path, access = self.array_access(frame, node)
         if path is not None and access is not None:
             index = self.value(frame, access.slice)
-            self.note(frame, self.kernel.loads, path, access, node, "load", NONE, NONE)
+            order = self.note(frame, self.kernel.loads, path, access, node, "load", NONE, NONE)
             integer = is_integer(array_dtype(self.kernel.annotations.get(path)))
             deps = NONE if integer else frozenset({path})
             self.need(index.vals, deps)
-            return Value(deps, frozenset({path}) | index.vals)
+            return Value(deps, frozenset({(path, order)}) | index.vals)
         if isinstance(node, ast.Attribute):
             if path is not None:  # a struct's array or field, not yet indexed
                 return Value(alias=path)
@@ -407,8 +411,8 @@ class _Reader:
         """An argument of a builtin: a whole array that is handed over counts as loaded."""
         value = self.value(frame, node)
         if value.alias is not None and is_array(self.kernel.annotations.get(value.alias)):
-            self.note(frame, self.kernel.loads, value.alias, None, node, "load", NONE, NONE)
-            return Value(frozenset({value.alias}), frozenset({value.alias}))
+            order = self.note(frame, self.kernel.loads, value.alias, None, node, "load", NONE, NONE)
+            return Value(frozenset({value.alias}), frozenset({(value.alias, order)}))
         return Value(value.deps, value.vals)
 
     def write_call(self, frame: _Frame, node: ast.Call, name: str) -> Value:
@@ -423,8 +427,8 @@ class _Reader:
             self.need(index_vals | self.controls(frame), value.deps)
             vals = value.vals | index_vals | self.controls(frame)
             coords = tuple(self.coordinate(frame, a) for a in node.args[1:-1])
-            self.note_access(self.kernel.stores, path, node, frame, coords, how, value.deps, vals)
-        return Value(NONE, frozenset({path}) if path else NONE)
+            self.note_access(self.kernel.stores, path, node, frame, coords, how, value.deps, paths(vals))
+        return Value(NONE, frozenset({(path, 0)}) if path else UNREAD)
 
     def user_call(self, frame: _Frame, node: ast.Call, source: SourceFile, function: ast.FunctionDef) -> Value:
         compiled = source.compiled.get(function)
@@ -455,13 +459,14 @@ class _Reader:
         if division:
             self.need(right.vals, right.deps)
 
-    def need(self, vals: Iterable[str], deps: Paths) -> None:
+    def need(self, vals: Reads, deps: Paths) -> None:
         """The adjoints of `deps` read the values of `vals` again."""
         if deps:
-            for path in vals:
+            for path, load in vals:
                 self.kernel.needs.setdefault(path, set()).update(deps)
+                self.kernel.needed.add((path, load))
 
-    def controls(self, frame: _Frame) -> Paths:
+    def controls(self, frame: _Frame) -> Reads:
         return frozenset().union(*(c.vals for c in frame.control))
 
     def note(
@@ -474,13 +479,15 @@ class _Reader:
         how: str,
         deps: Paths,
         vals: Paths,
-    ) -> None:
+    ) -> int:
         given: list[ast.expr] = []
         inner: ast.expr | None = access
         while isinstance(inner, ast.Subscript):
             given[:0] = inner.slice.elts if isinstance(inner.slice, ast.Tuple) else [inner.slice]
             inner = inner.value
-        self.note_access(where, path, node, frame, tuple(self.coordinate(frame, g) for g in given), how, deps, vals)
+        return self.note_access(
+            where, path, node, frame, tuple(self.coordinate(frame, g) for g in given), how, deps, vals
+        )
 
     def note_access(
         self,
@@ -492,20 +499,15 @@ class _Reader:
         how: str,
         deps: Paths,
         vals: Paths,
-    ) -> None:
-        self.order += 1
-        key = hash((id(node), path, how))
-        if key in self.noted and not deps:
-            return
-        text = ast.unparse(node)
+    ) -> int:
         for position, known in enumerate(where):  # the second pass of a loop may know more
             if known.node is node and known.path == path and known.how == how:
-                more = Access(path, node, frame.source, known.coords, text, known.order, how, known.deps | deps,
-                              known.vals | vals, known.conditional)  # fmt: skip
-                where[position] = more
-                return
-        self.noted.add(key)
+                where[position] = replace(known, deps=known.deps | deps, vals=known.vals | vals)
+                return known.order
+        self.order += 1
+        text = ast.unparse(node)
         where.append(Access(path, node, frame.source, coords, text, self.order, how, deps, vals, bool(frame.control)))
+        return self.order
 
     def coordinate(self, frame: _Frame, node: ast.AST) -> str | None:
         """An index that scalar arguments or loop variables decide, or a constant: as text. Others: None."""
@@ -514,6 +516,11 @@ class _Reader:
             return ast.unparse(node)
         number = frame.source.number(node)
         return None if number is None else str(number)
+
+
+def paths(reads: Reads) -> Paths:
+    """The arrays of some loads."""
+    return frozenset(path for path, _ in reads)
 
 
 def _root(node: ast.AST) -> str | None:

@@ -37,7 +37,7 @@ CONTINUE = Pattern(
 def check(story: Story) -> Iterator[Hit]:
     """Every loop of the kernels that matter."""
     for body in story.bodies:
-        facts = Facts(body)
+        facts = Facts(story, body)
         for node in statements(body.function):
             if isinstance(node, (ast.For, ast.While)):
                 yield from _loop(story, body, facts, node)
@@ -64,8 +64,9 @@ def _loop(story: Story, body: Body, facts: Facts, node: ast.For | ast.While) -> 
     name, why = _carried(body, facts, node, inner)
     if name:
         yield story.lead(CARRIED, body, node, f"{name} {why}", strong=True, variable=name)
-        if any(isinstance(n, ast.Continue) for n in _own(node)):
-            yield story.lead(CONTINUE, body, node, strong=False)
+        for each in _own(node):
+            if isinstance(each, ast.Continue):
+                yield story.lead(CONTINUE, body, each, f"in the loop of line {node.lineno}", strong=False)
 
 
 def _own(loop: ast.For | ast.While) -> Iterator[ast.AST]:

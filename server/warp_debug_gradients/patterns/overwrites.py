@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from warp_debug_gradients.patterns.events import Event, Touch
 from warp_debug_gradients.patterns.hits import Hit, Pattern, Spot
-from warp_debug_gradients.patterns.story import Story, carries, made, meet, writes
+from warp_debug_gradients.patterns.kernels import Access, Kernel
+from warp_debug_gradients.patterns.story import Body, Story, carries, made, meet, writes
 from warp_debug_gradients.patterns.values import Array, TapeValue
 
 HARMLESS = "the value written is the old one, the adjoint that needs it is not used, or that read is linear"
@@ -127,19 +128,23 @@ def _in_kernels(story: Story) -> Iterator[Hit]:
         if not body.is_kernel:
             continue
         kernel = body.kernel
+
+        def needed(load: Access, kernel: Kernel = kernel) -> bool:
+            return (load.path, load.order) in kernel.needed
+
         for store in kernel.stores:
             if not kernel.needs.get(store.path) or store.how == "update":
                 continue
             for load in kernel.loads:
                 separate = any(a is not None and b is not None and a != b for a, b in zip(load.coords, store.coords))
-                if load.path != store.path or load.order > store.order or separate:
+                if load.path != store.path or load.order > store.order or separate or not needed(load):
                     continue
                 same = load.text == store.text or store.how == "accumulate"
                 yield _self_overwrite(story, body, store, same and asked.get(id(kernel.node), False))
                 break
 
 
-def _self_overwrite(story: Story, body, store, strong: bool) -> Hit:  # type: ignore[no-untyped-def]
+def _self_overwrite(story: Story, body: Body, store: Access, strong: bool) -> Hit:
     found = story.lead(SELF_OVERWRITE, body, store.node, f"{store.path} is read before it is written", strong=strong,
                        variable=store.path)  # fmt: skip
     found.file = store.source.name

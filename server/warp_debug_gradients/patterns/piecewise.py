@@ -10,7 +10,7 @@ from warp_debug_gradients.patterns.hits import Hit, Pattern
 from warp_debug_gradients.patterns.kernels import PIECEWISE
 from warp_debug_gradients.patterns.story import Body, Story
 
-STEPS = PIECEWISE - {"bool", "isnan", "isfinite", "isinf", "nonzero"}
+STEPS = PIECEWISE - {"bool", "isnan", "isfinite", "isinf", "nonzero", "frac"}
 
 CONSTANT = Pattern(
     "piecewise constant operation", "piecewise_constant",
@@ -23,19 +23,28 @@ CONSTANT = Pattern(
 def check(story: Story) -> Iterator[Hit]:
     """Steps through which alone an output depends on an array."""
     for body in story.bodies:
-        facts = Facts(body)
+        facts = Facts(story, body)
         cut = _cut_off(body)
         for node in statements(body.function):
             for child in ast.iter_child_nodes(node):
                 if not isinstance(child, ast.expr):
                     continue
                 for part in ast.walk(child):
-                    if isinstance(part, ast.Call) and _step(facts, part):
+                    if isinstance(part, ast.Call) and _step(facts, part) and not _remainder(child, part):
                         yield from _report(story, body, facts, part, cut)
 
 
 def _step(facts: Facts, node: ast.Call) -> bool:
     return facts.called(node) in STEPS and any(facts.depends(a) for a in node.args)
+
+
+def _remainder(expression: ast.expr, node: ast.Call) -> bool:
+    """`x - floor(x)`: the slope of x is there."""
+    return bool(node.args) and any(
+        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) and n.right is node
+        and ast.unparse(n.left) == ast.unparse(node.args[0])
+        for n in ast.walk(expression)
+    )  # fmt: skip
 
 
 def _cut_off(body: Body) -> set[str]:

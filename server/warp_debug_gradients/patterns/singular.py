@@ -32,7 +32,7 @@ WHERE = Pattern(
 def check(story: Story) -> Iterator[Hit]:
     """Both, in every kernel that matters."""
     for body in story.bodies:
-        facts = Facts(body)
+        facts = Facts(story, body)
         for node in statements(body.function):
             for part in _expressions(node):
                 if isinstance(part, ast.Call) and facts.called(part) in ("where", "select"):
@@ -155,7 +155,7 @@ def _guarded(body: Body, node: ast.AST, argument: ast.expr) -> bool:
 def _where(story: Story, body: Body, facts: Facts, node: ast.Call) -> Iterator[Hit]:
     if len(node.args) != 3:
         return
-    asked = {n.id for n in facts.expanded(node.args[0]) if isinstance(n, ast.Name)}
+    asked = {n.id for n in ast.walk(node.args[0]) if isinstance(n, ast.Name)}
     for branch in node.args[1:]:
         for part in facts.expanded(branch):
             risky: ast.expr | None = None
@@ -170,7 +170,7 @@ def _where(story: Story, body: Body, facts: Facts, node: ast.Call) -> Iterator[H
             limited = any(isinstance(n, ast.Call) and facts.called(n) in LIMITS for n in facts.expanded(risky))
             if limited or _negative(risky):
                 continue
-            related = {n.id for n in facts.expanded(risky) if isinstance(n, ast.Name)} & asked - {"wp", "warp"}
+            related = {n.id for n in ast.walk(risky) if isinstance(n, ast.Name)} & asked - {"wp", "warp"}
             yield story.lead(
                 WHERE, body, node, f"{ast.unparse(part)[:50]} is evaluated in any case", strong=bool(related)
             )

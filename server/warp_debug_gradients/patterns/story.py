@@ -38,6 +38,7 @@ class Story:
         self.rehearsal = rehearsal
         self.events = rehearsal.events
         self.bodies = list(self._bodies())
+        self.passive = self._passive()
 
     @property
     def tapes(self) -> bool:
@@ -47,6 +48,17 @@ class Story:
     def by_hand(self, tape: TapeValue | None) -> bool:
         """Whether the user records functions of their own on a tape: what looks lost may be in them."""
         return any(e.kind == "foreign" and e.what == "record_func" and e.tape is tape for e in self.events)
+
+    def _passive(self) -> dict[int, set[str]]:
+        """For each kernel, the arguments that never had gradient storage in a recorded launch."""
+        without: dict[int, set[str]] = {}
+        other: dict[int, set[str]] = {}
+        for event in self.events:
+            if event.kind == "launch" and event.kernel is not None and event.tape is not None:
+                for touch in event.touches:
+                    book = without if touch.array.requires_grad is False else other
+                    book.setdefault(id(event.kernel.node), set()).add(touch.path)
+        return {key: paths - other.get(key, set()) for key, paths in without.items()}
 
     def _bodies(self) -> Iterator[Body]:
         """Kernels that are recorded, or of which no launch was seen; not those launched outside of tapes only."""

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from warp_debug_gradients.patterns.events import Event
 from warp_debug_gradients.patterns.hits import Hit, Pattern, hit
-from warp_debug_gradients.patterns.story import Story, made, meet
+from warp_debug_gradients.patterns.story import Story, made, meet, writes
 from warp_debug_gradients.patterns.values import Array, TapeValue
 
 REENTERED = Pattern(
     "tape entered again without reset", "double_count",
     "what was recorded before is still on the tape: backward goes through it once more",
-    "the two blocks belong to one forward pass", "Call tape.reset() before the `with`, or make a new Tape.",
+    "the two blocks belong to one forward pass, or every array that is written is new in each pass", "Call tape.reset() before the `with`, or make a new Tape.",
 )  # fmt: skip
 BACKWARD_TWICE = Pattern(
     "backward twice on one recording", "double_count",
@@ -55,7 +55,11 @@ def _twice(story: Story) -> Iterator[Hit]:
     entered: dict[TapeValue, Event] = {}
     ran: dict[TapeValue, Event] = {}
     cleared: set[TapeValue] = set()
+    again: dict[TapeValue, Event] = {}
+    written: dict[TapeValue, list[set[Array]]] = {}  # what each recording on the tape writes
     for event in story.events:
+        if event.kind in ("launch", "copy") and event.tape in written:
+            written[event.tape][-1].update(a.root for a, _ in writes(event))
         tape = event.subject
         if event.kind == "grad_zero" and event.array is not None:  # by hand: somebody knows
             cleared |= {t for t in ran if any(a.root is event.array.root for a in ran[t].arrays)}
@@ -63,16 +67,20 @@ def _twice(story: Story) -> Iterator[Hit]:
             continue
         if event.kind == "tape_enter":
             if tape in entered and tape in ran:
-                yield story.report(REENTERED, event, f"{tape.name} still holds the recording of the pass before",
-                                   strong=True, related=[ran[tape].spot("backward")])  # fmt: skip
+                again[tape] = event
+            written.setdefault(tape, []).append(set())
             entered[tape] = event
             cleared.add(tape)
         elif event.kind == "tape_reset":
-            entered.pop(tape, None)
-            ran.pop(tape, None)
+            for book in (entered, ran, written):
+                book.pop(tape, None)
         elif event.kind == "tape_zero":
             cleared.add(tape)
         elif event.kind == "backward":
+            if tape in again:
+                last, before = written[tape][-1], set[Array]().union(*written[tape][:-1])
+                yield story.report(REENTERED, again.pop(tape), f"{tape.name} still holds the recording of the pass before",
+                                   strong=bool(last & before), related=[event.spot("backward")])  # fmt: skip
             if tape in ran and tape not in cleared:
                 yield story.report(BACKWARD_TWICE, event, f"{tape.name} ran backward in line {ran[tape].line} already",
                                    strong=True, array=event.array, related=[ran[tape].spot("first backward")])  # fmt: skip

@@ -65,7 +65,7 @@ def _calls(story: Story) -> Iterator[Hit]:
         differentiable = any(t.array.requires_grad is True for t in touched)
         if event.array is not None:
             known = (event.tape, event.array.root) in written or event.array.requires_grad is True
-            differentiable = known and event.array.requires_grad is not False
+            differentiable = known and event.array.requires_grad is not False and _wanted(story, event)
         yield story.report(
             NOT_RECORDED,
             event,
@@ -73,6 +73,19 @@ def _calls(story: Story) -> Iterator[Hit]:
             strong=differentiable and not story.by_hand(event.tape),
             array=event.array,
         )
+
+
+def _wanted(story: Story, event: Event) -> bool:
+    """Whether the result of an unrecorded call goes into the tape again, or into backward."""
+    if event.other is None:
+        return True
+    for later in story.events[event.order + 1 :]:
+        if later.kind == "launch" and later.tape is event.tape:
+            if any(t.loaded and t.array.root is event.other.root for t in later.touches):
+                return True
+        elif later.kind == "backward" and later.subject is event.tape:
+            return later.array is not None and later.array.root is event.other.root
+    return False
 
 
 def _loss(story: Story) -> Iterator[Hit]:

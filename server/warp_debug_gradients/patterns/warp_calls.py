@@ -215,7 +215,11 @@ def _touches(rehearsal: Rehearsal, kernel: Kernel, given: list[Any]) -> list[Tou
                 any(s.how == "accumulate" for s in stores),
                 any(s.how == "update" for s in stores),
                 sources,
-                [_slot(kernel, a.coords, bound) for a in kernel.loads if a.path == path],
+                [
+                    _slot(kernel, a.coords, bound)
+                    for a in kernel.loads
+                    if a.path == path and ((path, a.order) in kernel.needed or path not in kernel.needs)
+                ],
                 [_slot(kernel, s.coords, bound) for s in stores],
                 stores[0].node if stores else None,
             )
