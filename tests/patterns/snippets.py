@@ -603,6 +603,17 @@ for it in range(10):
     tape.backward(loss)
 """),
         host("""
+import time
+@wp.kernel
+def noisy(seed: int, a: wp.array(dtype=float), out: wp.array(dtype=float)):
+    wp.atomic_add(out, 0, a[wp.tid()] * wp.randf(wp.rand_init(seed, wp.tid())))
+for it in range(10):
+    with wp.Tape() as tape:
+        seed = int(time.time_ns() % 1000)
+        wp.launch(noisy, N, inputs=[seed, x], outputs=[loss])  #!
+    tape.backward(loss)
+"""),
+        host("""
 from numpy.random import default_rng
 rng = default_rng()  #!
 with wp.Tape() as tape:

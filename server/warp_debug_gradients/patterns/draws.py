@@ -26,6 +26,7 @@ def check(story: Story) -> Iterator[Hit]:
             continue
         drawn = event.what.startswith("drawn:")
         inside = event.tape is not None or bool(loops & set(event.loops))
-        if (drawn and inside and not seeded) or (not drawn and not seeded):
+        clock = event.what == "drawn:the clock"
+        if (drawn and inside and (clock or not seeded)) or (not drawn and not seeded):
             what = event.what.partition(":")[2] if drawn else "a generator without a seed"
             yield story.report(UNPINNED, event, what, strong=False)

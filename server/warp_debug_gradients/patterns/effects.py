@@ -303,6 +303,8 @@ def _library(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], k
     if ".random" in f".{name}" or (head.startswith("torch") and short.startswith("rand")):
         rehearsal.emit("random", node, what=f"drawn:{name}")
         return Host()
+    if head == "time" and short.startswith(("time", "perf_counter", "monotonic", "process_time")):
+        return Host(text="clock")
     if short in ("array", "copy", "deepcopy", "copyto") and args:
         return rehearsal.mix(args)
     if short in NUMPY_VIEWS and args and isinstance(args[0], Host):

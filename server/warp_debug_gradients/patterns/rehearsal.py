@@ -503,7 +503,8 @@ class Rehearsal:
     def mix(self, values: list[Any]) -> Host:
         """A host value computed from others."""
         arrays, grads = host_sources(values)
-        return Host(arrays, grads)
+        clock = any(isinstance(v, Host) and v.text == "clock" for v in values)
+        return Host(arrays, grads, text="clock" if clock else "")
 
     def compare(self, node: ast.Compare, env: Env) -> Any:
         left = self.value(node.left, env)

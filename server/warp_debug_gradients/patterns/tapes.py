@@ -81,7 +81,8 @@ def _twice(story: Story) -> Iterator[Hit]:
                 last, before = written[tape][-1], set[Array]().union(*written[tape][:-1])
                 yield story.report(REENTERED, again.pop(tape), f"{tape.name} still holds the recording of the pass before",
                                    strong=bool(last & before), related=[event.spot("backward")])  # fmt: skip
-            if tape in ran and tape not in cleared:
+            either = event.conditional or (tape in ran and ran[tape].conditional)  # one of two branches
+            if tape in ran and tape not in cleared and not either:
                 yield story.report(BACKWARD_TWICE, event, f"{tape.name} ran backward in line {ran[tape].line} already",
                                    strong=True, array=event.array, related=[ran[tape].spot("first backward")])  # fmt: skip
             ran[tape] = event

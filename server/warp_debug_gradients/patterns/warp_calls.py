@@ -151,6 +151,8 @@ def launch(rehearsal: Rehearsal, node: ast.Call, args: list[Any], keywords: dict
         "launch", node, kernel=kernel, touches=touches, grads=grads, arrays=hosts, recorded=recorded,
         what=kernel.name if kernel else "?",
     )  # fmt: skip
+    if any(isinstance(v, Host) and v.text == "clock" for v in given):
+        rehearsal.emit("random", node, what="drawn:the clock")
     _gradients_written(rehearsal, kernel, given, node)
     if rehearsal.tape is not None and not recorded:
         how = "record_tape=False" if "record_tape" in keywords else "record_cmd=True"
