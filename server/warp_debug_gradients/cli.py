@@ -34,7 +34,6 @@ app = typer.Typer(
     "Exit codes: 0 agree / nothing wrong, 1 a fault was measured, 2 usage, 3 the script does not run, "
     "4 inconclusive, 5 time ran out, 70 our own failure.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -363,6 +362,41 @@ def runs(workspace: WorkspaceOption = None, remove: Remove = None, json_: Json =
         target = row.get("script") or row.get("module") or row.get("forward") or ""
         print(f"{run.run_id}  {kept.megabytes(run.size):>9}  {what:<18}  {target}")
     print(f"{len(found)} runs, {kept.megabytes(sum(run.size for run in found))}" + (f"\n{said}" if said else ""))
+
+
+class ClientName(str, Enum):
+    """The clients whose configuration we can write."""
+
+    claude = "claude"
+    vscode = "vscode"
+    codex = "codex"
+    cursor = "cursor"
+
+
+@app.command("install")
+def install(
+    client: Annotated[ClientName, typer.Option(help="Whose configuration is changed.")],
+    project: Annotated[bool, typer.Option("--project", help="The project's configuration, not the user's.")] = False,
+    workspace: WorkspaceOption = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the server out again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+) -> None:
+    """Put the MCP server into a client's configuration; shows the change first, keeps what is there.
+
+    Example: warp-debug-gradients install --client vscode --project
+    """
+    from warp_debug_gradients.operations.install import plan
+    from warp_debug_gradients.workspace import Workspace
+
+    change = plan(client.value, Workspace.find(workspace).root if project else None, undo=undo)
+    if change.after == change.before:
+        print(f"{change.path}: nothing to change.")
+        return
+    print(change.diff)
+    if not yes and not (sys.stdin.isatty() and typer.confirm(f"Write {change.path}?")):
+        raise UsageError("Nothing was written. Pass --yes to write it.")
+    change.apply()
+    print(f"{change.path} {'is gone: it held nothing else' if change.after is None else 'is written'}.")
 
 
 @app.command("serve")

@@ -30,9 +30,11 @@ class Workspace:
 
     def inside(self, path: str | os.PathLike[str], what: str) -> Path:
         """`path` as an absolute path without links, or an error if it leaves the workspace."""
-        if "\0" in str(path):
-            raise WorkspaceError(f"The {what} has a NUL character in its path.")
-        resolved = (self.root / Path(path).expanduser()).resolve()
+        try:
+            resolved = (self.root / Path(path).expanduser()).resolve()
+            resolved.exists()  # raises where no file can have that name
+        except (OSError, RuntimeError, ValueError) as error:  # too long, a loop of links, ~nobody, a NUL character
+            raise WorkspaceError(f"The {what} {str(path)[:200]!r} cannot be a path ({error_text(error)}).") from error
         if not resolved.is_relative_to(self.root):
             raise WorkspaceError(
                 f"The {what} {path} is outside the workspace {self.root}. "
@@ -63,6 +65,11 @@ class Workspace:
         return str(path)
 
 
+def error_text(error: Exception) -> str:
+    """What the system says, without the path."""
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__)[:200]
+
+
 def _similar(missing: Path) -> str:
     """A hint with the files of the same kind beside a path that is not there."""
     if not missing.parent.is_dir():
@@ -74,14 +81,21 @@ def _similar(missing: Path) -> str:
 def choose_interpreter(workspace: Workspace, named: str | None) -> Interpreter:
     """The Python that runs the user's script, and why that one. Links are kept: a venv's python *is* a link."""
     if named:
-        path = Path(named).expanduser()
-        if os.sep not in named and not path.exists():
+        try:
+            path = Path(named).expanduser()
+        except RuntimeError as error:  # ~nobody
+            raise InterpreterError(
+                f"The interpreter {named[:200]!r} cannot be a path. Pass --python with its path."
+            ) from error
+        if os.sep not in named and not _runs(path):
             from shutil import which
 
             path = Path(which(named) or named)
         path = path if path.is_absolute() else workspace.root / path
         if not _runs(path):
-            raise InterpreterError(f"The interpreter {named} is not an executable file. Pass --python with its path.")
+            raise InterpreterError(
+                f"The interpreter {named[:200]} is not an executable file. Pass --python with its path."
+            )
         return Interpreter(path=str(path), why="named by the caller")
     for folder in (".venv", "venv"):
         if found := _python_of(workspace.root / folder):
@@ -102,4 +116,7 @@ def _python_of(environment: Path) -> Path | None:
 
 
 def _runs(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+    try:
+        return path.is_file() and os.access(path, os.X_OK)
+    except (OSError, ValueError):  # no file can have that name
+        return False
