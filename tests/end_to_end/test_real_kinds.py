@@ -1,0 +1,58 @@
+"""Library code on the tape, one small program a kind, through the real command: right ones agree, faults are placed."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from truths import PROGRAMS, environment
+
+KINDS = PROGRAMS / "kinds"
+RIGHT = [
+    "captured_alloc",  # arrays made during a capture: their gradients are zeroed at every launch of the graph
+    "generic",
+    "hash_grid",
+    "implicit",
+    "mesh_distance",
+    "rigid",
+    "struct_array",
+    "struct_parameter",
+    "tiles",
+    pytest.param("fem_field", marks=pytest.mark.slow),
+]
+BROKEN = {  # cause, and a text of the line that is named
+    "commands": ("unrecorded_operation", "command.launch()"),
+    "implicit_broken": ("custom_gradient", "tape.record_func("),
+    "sparse_mv": ("backward_disabled", "bsr_mv(A"),  # in Warp 1.19 its kernel is built without a backward pass
+    "utils_sum": ("unrecorded_operation", "with tape:"),  # nothing tells which line made it
+}
+
+
+def bisect(name, folder):
+    """(exit code, result) of bisect-steps on a copy of the program."""
+    shutil.copy(KINDS / f"{name}.py", folder)
+    command = [sys.executable, "-m", "warp_debug_gradients", "bisect-steps", f"{name}.py", "--workspace", str(folder)]
+    command += ["--python", sys.executable, "--timeout", "200", "--json"]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("{"), done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_gradients_agree(name, tmp_path):
+    code, result = bisect(name, tmp_path)
+    assert (code, result["verdict"]) == (0, "agree"), result["message"]
+    assert result["flat"] is True
+    assert result["causes"] == []
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_faults_are_placed(name, tmp_path):
+    cause, text = BROKEN[name]
+    code, result = bisect(name, tmp_path)
+    assert (code, result["verdict"]) == (1, "disagree"), result["message"]
+    first = result["causes"][0]
+    lines = (KINDS / f"{name}.py").read_text().splitlines()
+    assert first["code"] == cause
+    assert text in lines[first["line"] - 1]
