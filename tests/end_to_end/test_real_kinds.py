@@ -24,6 +24,7 @@ RIGHT = [
 BROKEN = {  # cause, and a text of the line that is named
     "commands": ("unrecorded_operation", "command.launch()"),
     "implicit_broken": ("custom_gradient", "tape.record_func("),
+    "loose_copy": ("unrecorded_operation", "wp.copy(force, work)"),
     "sparse_mv": ("backward_disabled", "bsr_mv(A"),  # in Warp 1.19 its kernel is built without a backward pass
     "utils_sum": ("unrecorded_operation", "with tape:"),  # nothing tells which line made it
 }
