@@ -22,6 +22,7 @@ SERVER = HERE.parents[1] / "server"
 BOOTSTRAP = SERVER / "warp_debug_gradients" / "probe" / "bootstrap.py"
 LAUNCHES = 10_000
 FORWARDS_S = (0.1, 0.3, 1.0)
+LEDGER_OPS = 998
 BY_HAND_RUNS = 3  # of the script, for the cost of one evaluation by hand
 COMMAND = [sys.executable, "-m", "warp_debug_gradients"]
 
@@ -41,6 +42,7 @@ def main() -> None:
         per_launch = tracing(folder)
         for seconds in FORWARDS_S:
             evaluations(folder, round(seconds / per_launch), whole_check=seconds == FORWARDS_S[1])
+        locating(folder)
         start_up(folder)
     print(f"\nAll of it took {time.perf_counter() - began:.0f} s on one core of {os.cpu_count()}.")
 
@@ -81,6 +83,23 @@ def evaluations(folder: Path, steps: int, whole_check: bool) -> None:
     if whole_check:
         by_hand = one["evaluations"] * statistics.median(r["wall"] for r in runs)
         row(f"whole check, against {one['evaluations']} runs of the script by hand*", by_hand, check_s)
+
+
+def locating(folder: Path) -> None:
+    """What the content check and the ledger take, against the bare passes. The ledger as enable_tracker keeps it."""
+    runs = [bare(folder, LEDGER_OPS) for _ in range(BY_HAND_RUNS)]
+    forward, backward = (statistics.median(r[name] for r in runs) for name in ("forward", "backward"))
+    result = command(folder, "enable-tracker", LEDGER_OPS)
+    (kept,) = json.loads((folder / result["evidence"] / "ledger.json").read_text())["ledgers"]
+    recording, book = kept["timing"]["recording"], kept["timing"]["book"]
+    name = f"content check: an iteration of {kept['ops']:,} ops recorded"
+    row(name, forward, recording, "≤ 2x the forward pass")
+    row(
+        f"ledger of {kept['ops']:,} ops, whole",
+        4 * forward + backward,
+        2 * recording + book,
+        "≤ 1x of 4 forward + 1 backward",
+    )
 
 
 def start_up(folder: Path) -> None:

@@ -72,6 +72,7 @@ class Stepper:
         self.preset = preset  # roots whose gradient the program itself has filled, to seed a backward without loss
         self.book = Book()
         self.finite = True
+        self._known: dict[int, Term] = {}  # terms of roots whose contents and gradients have not changed since
         self.tape_end: dict[int, np.ndarray] = {}  # what the tape left in the roots that changed after it
         self._gradients = gradient_holders(recorder)
 
@@ -132,7 +133,7 @@ class Stepper:
         self._adjoint(entry, tape, {n: self.now.bytes[n] for n in self._wanted(operation)})
         self.book.clobbered.extend(clobbered)
         self._watch_finite(operation)
-        term = self._terms(numbers)
+        term = self._terms_anew(numbers)
         jump = Jump(
             operation.index,
             "adjoint",
@@ -169,7 +170,7 @@ class Stepper:
         for shadows in (self.now, self.plus, self.minus):
             shadows.undo(index, BEFORE)
         if touched:
-            term = _total(self._terms(touched).values()) - _total(after.values())
+            term = _total(self._terms_anew(touched).values()) - _total(after.values())
             writers = [w for n in sorted(touched) for w in self._writers_between(n, operation)]
             place = next((w["place"] for w in writers if w["place"]), operation.place)
             jump = Jump(index, "unrecorded", term, " and ".join(dict.fromkeys(w["what"] for w in writers)), place)
@@ -252,15 +253,21 @@ class Stepper:
         return numbers_of(self.recorder, operation.roots.values())
 
     def _all_terms(self) -> dict[int, Term]:
+        self._known.clear()
         return self._terms(set(self._gradients))
 
     def _terms(self, numbers: set[int]) -> dict[int, Term]:
         """<Ā, Ṁ> of each root's gradient buffers, with the tangents of now."""
-        return {
-            n: _total(self._term(n, holder) for holder in self._gradients.get(n, ()))
-            for n in numbers
-            if n in self.now.bytes and n in self.plus.bytes and n in self.minus.bytes
-        }
+        for n in numbers:
+            if n not in self._known and n in self.now.bytes and n in self.plus.bytes and n in self.minus.bytes:
+                self._known[n] = _total(self._term(n, holder) for holder in self._gradients.get(n, ()))
+        return {n: self._known[n] for n in numbers if n in self._known}
+
+    def _terms_anew(self, numbers: set[int]) -> dict[int, Term]:
+        """The same after contents or gradients of these roots have changed."""
+        for n in numbers:
+            self._known.pop(n, None)
+        return self._terms(numbers)
 
     def _term(self, number: int, holder: Any) -> Term:
         gradient = host(holder._grad)
@@ -275,10 +282,10 @@ class Stepper:
         """<gradient, tangent> of equally shaped plain arrays."""
         used = np.flatnonzero(gradient.reshape(-1))  # memory that nobody has filled yet meets a zero adjoint
         a, m, p, q = (x.reshape(-1)[used].astype(np.float64) for x in (gradient, now, plus, minus))
-        forward = float(a @ (p - m)) / self.step
-        backward = float(a @ (m - q)) / self.step
+        forward = float(np.sum(a * (p - m))) / self.step  # no BLAS: its threads fight for the cores
+        backward = float(np.sum(a * (m - q))) / self.step
         grid = float(np.finfo(gradient.dtype).eps)
-        rounding = 0.3 * grid / self.step * float(np.linalg.norm((a * m)[p != q]))
+        rounding = 0.3 * grid / self.step * float(np.sqrt(np.sum((a * m)[p != q] ** 2)))
         return Term(forward, backward, rounding)
 
     # -- reads that were overwritten ------------------------------------------------------------
@@ -314,7 +321,10 @@ class Stepper:
         return found
 
     def _writer(self, operation: Operation, access: Access, behind_tape: bool = False) -> dict[str, Any] | None:
-        """The first that changed the root after the operation read it; behind_tape: after the whole tape."""
+        """The first that changed the root after the operation read it.
+
+        behind_tape: after the whole tape, and None where no hook saw such a write.
+        """
         recording = self.recorder.recording
         low, high = extent(access.array)
 
@@ -330,7 +340,7 @@ class Stepper:
             return {"what": outside.what, **_file_line(outside.place), "off_tape": recording.only_off_tape(outside)}
         if later is not None:
             return {"what": f"kernel {later.kernel}" if later.definition else later.kernel, **_file_line(later.place)}
-        return self._unseen_writer(low, high, operation.index)
+        return None if behind_tape else self._unseen_writer(low, high, operation.index)
 
     def _judge(
         self, operation: Operation, entry: Any, tape: Any, clobbered: list[Clobbered], left: dict[int, np.ndarray]
@@ -353,8 +363,9 @@ class Stepper:
                 item.in_kernel = False
                 item.writer = self._writer(operation, item.access)
             if spoilt_behind and self.recorder.number(root(item.access.array)) in at_end:
-                item.in_kernel = False
-                item.writer = self._writer(operation, item.access, behind_tape=True)
+                behind = self._writer(operation, item.access, behind_tape=True)
+                if behind is not None:  # else it was made on the way, and seen at the end only
+                    item.in_kernel, item.writer = False, behind
 
     def _tried(self, operation: Operation, entry: Any, tape: Any, contents: dict[int, np.ndarray]) -> list[np.ndarray]:
         """The gradient buffers that the adjoint would leave; they are put back."""

@@ -9,6 +9,7 @@ reads restored (all, then one array at a time).
 from __future__ import annotations
 
 import os
+import time
 import traceback
 from typing import Any, Callable
 
@@ -72,6 +73,7 @@ class LedgerRun:
         self.v = directions[min(self.direction, len(directions) - 1)]
         self.arenas = {name: Arena(self.folder) for name in ("plus", "minus", "now")}
         runs: dict[str, Any] = {}
+        started = time.perf_counter()
         for name, sign in (("plus", 1.0), ("minus", -1.0)):
             self.session.progress("ledger", f"recording the program at {'+' if sign > 0 else '-'}h")
             runs[name] = self._forked(sign * self.step * self.v, self._record_end, name, self.arenas[name])
@@ -79,6 +81,7 @@ class LedgerRun:
                 return self._none(
                     "not_measured", runs[name].get("error") or "the perturbed program did not reach its backward call"
                 )
+        recorded = time.perf_counter()
         self.session.progress("ledger", "stepping through the backward pass")
         self.runs = runs
         result = self._forked(None, self._keep_book, "book", self.arenas["now"])
@@ -87,6 +90,8 @@ class LedgerRun:
                 result.get("reason") or "not_measured",
                 result.get("error") or "the backward pass could not be stepped through",
             )
+        finished = time.perf_counter()
+        result["ledger"]["timing"] = {"recording": (recorded - started) / 2, "book": finished - recorded}
         if self.isolate:
             result["ledger"]["isolated"] += functions_alone(self.session)
         return result["ledger"]
