@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 from warp_debug_gradients import __version__
 from warp_debug_gradients.errors import DebugGradientsError
 from warp_debug_gradients.operations.bisect_steps import bisect_steps as bisect
+from warp_debug_gradients.operations.diagnose import diagnose as find_out
 from warp_debug_gradients.operations.enable_tracker import enable_tracker as track
 from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon as check_gradient
 from warp_debug_gradients.operations.perform import perform
@@ -35,6 +36,8 @@ from warp_debug_gradients.schemas import (
     BisectStepsRequest,
     BisectStepsResult,
     Detail,
+    DiagnoseRequest,
+    DiagnoseResult,
     EnableTrackerRequest,
     EnableTrackerResult,
     Engine,
@@ -55,8 +58,8 @@ from warp_debug_gradients.workspace import Workspace
 
 INSTRUCTIONS = inspect.cleandoc("""
     Measures whether a program trained through NVIDIA Warp gets right gradients. The user's script is run
-    unedited, in the user's own Python. Start with run_repro (does it run, what is trained), then
-    gradcheck_full_horizon (is the gradient right). If it is wrong: bisect_steps (which line puts the error in);
+    unedited, in the user's own Python. Start with diagnose (all in one call), or step by step: run_repro (does it
+    run, what is trained), gradcheck_full_horizon (is the gradient right). If it is wrong: bisect_steps (which line);
     enable_tracker (is anything overwritten); scan_patterns (known patterns in the source). After the repair: verify_fix
     (is the fault gone, or only hidden). Paths are relative to the workspace. Runs are recorded: evidence://runs.
     A verdict of agree means: the gradients are right, stop looking for a gradient bug.
@@ -147,6 +150,16 @@ ENABLE_TRACKER = inspect.cleandoc("""
     things on the tape. verdict stays null. Next: repair and gradcheck_full_horizon, or bisect_steps.
 """)
 
+DIAGNOSE = inspect.cleandoc("""
+    The whole diagnosis in one call: does the program run, is its gradient right over the full horizon, where does
+    it go wrong, and why. Use it first when training through Warp misbehaves: diverges, stalls, fits badly, NaNs.
+    Returns the verdict (agree | disagree | inconclusive), AD and FD with error estimates, and ranked causes: code,
+    file and line, variables, evidence with numbers, repair. With a right gradient it says so, and what the numbers
+    suggest instead (the learning rate against the objective's curve along the gradient). It stops where the answer
+    is clear. The single steps, with more options: run_repro, gradcheck_full_horizon, enable_tracker, bisect_steps.
+    Next: repair the line of the first cause, then verify_fix.
+""")
+
 BISECT_STEPS = inspect.cleandoc("""
     Find where a wrong gradient goes wrong: the launch line, the cause with its evidence, and a repair.
 
@@ -204,6 +217,31 @@ async def run_repro(
     """See RUN_REPRO."""
     given = _given(locals())
     return await _answer(ctx, RunReproRequest, reproduce, given, detail)
+
+
+@mcp.tool(title="Diagnose a program", description=DIAGNOSE, annotations=ANNOTATIONS)
+async def diagnose(
+    ctx: Context,
+    script: Script = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    args: Args = None,
+    cwd: Cwd = None,
+    python: Python = None,
+    device: Device = None,
+    overrides: Overrides = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    iteration: Iteration = None,
+    engine: EngineChoice = "auto",
+    env: Env = None,
+    timeout_s: Timeout = 50.0,
+    detail: DetailChoice = "concise",
+) -> Annotated[CallToolResult, DiagnoseResult]:
+    """See DIAGNOSE."""
+    given = _given(locals())
+    return await _answer(ctx, DiagnoseRequest, find_out, given, detail)
 
 
 @mcp.tool(title="Check the gradient over the full horizon", description=GRADCHECK, annotations=ANNOTATIONS)

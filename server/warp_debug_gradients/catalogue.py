@@ -6,6 +6,7 @@ Sections are those of references/quick-checks.md; documentation is a section of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 OVERWRITES = "Differentiability: Array Overwrites"
 DEBUGGING = "Differentiability: Debugging Gradients"
@@ -69,3 +70,11 @@ CATALOGUE: dict[str, CauseKind] = {
     "gradients_correct": CauseKind("verified over the full horizon; the complaint has another reason", "12", DEBUGGING),
     "does_not_run": CauseKind("blocked: nothing was measured", "12b", DEBUGGING),
 }
+
+
+def described(cause: Any) -> None:
+    """Fills in where the cause is explained: the section of quick-checks.md, and Warp's documentation."""
+    kind = CATALOGUE.get(cause.code)
+    if kind is not None:
+        cause.quick_check = cause.quick_check or f"references/quick-checks.md §{kind.section}"
+        cause.documentation = cause.documentation or kind.documentation

@@ -28,6 +28,7 @@ app = typer.Typer(
     name="warp-debug-gradients",
     help="Find out, with numbers, whether a script trained through NVIDIA Warp gets right gradients.\n\n"
     "The script is run unedited, by your own Python (the workspace's .venv, or --python).\n\n"
+    "  warp-debug-gradients diagnose train.py\n\n"
     "  warp-debug-gradients run-repro train.py\n\n"
     "  warp-debug-gradients gradcheck-full-horizon train.py --parameter model.weights\n\n"
     "  warp-debug-gradients gradcheck-full-horizon train.py --set train.NUM_STEPS=10 -- --lr 0.1\n\n"
@@ -397,6 +398,37 @@ def install(
         raise UsageError("Nothing was written. Pass --yes to write it.")
     change.apply()
     print(f"{change.path} {'is gone: it held nothing else' if change.after is None else 'is written'}.")
+
+
+@app.command("diagnose")
+def diagnose(
+    context: typer.Context,
+    script: Script = None,
+    workspace: WorkspaceOption = None,
+    python: Python = None,
+    module: Module = None,
+    forward: Forward = None,
+    inputs: Inputs = None,
+    cwd: Cwd = None,
+    device: Device = None,
+    set_: Set = None,
+    parameter: Parameter = None,
+    objective: Objective = None,
+    iteration: Iteration = None,
+    engine: EngineOption = EngineName.auto,
+    env: Env = None,
+    timeout: Timeout = 100.0,
+    json_: Json = False,
+    detail: DetailOption = DetailName.concise,
+) -> None:
+    """All of it in one call: does it run, is the gradient right, which line is wrong, and why.
+
+    Example: warp-debug-gradients diagnose train.py
+    """
+    from warp_debug_gradients.operations.diagnose import diagnose as operation
+    from warp_debug_gradients.schemas import DiagnoseRequest
+
+    _run(context, DiagnoseRequest, operation, locals())
 
 
 @app.command("serve")

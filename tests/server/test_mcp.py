@@ -11,7 +11,9 @@ from mcp import Client, StdioServerParameters
 
 pytestmark = pytest.mark.anyio
 ERAS = {"modern": {}, "legacy": {"mode": "legacy"}}
-TOOLS = ["run_repro", "gradcheck_full_horizon", "enable_tracker", "bisect_steps", "scan_patterns", "verify_fix"]
+TOOLS = [
+    "run_repro", "diagnose", "gradcheck_full_horizon", "enable_tracker", "bisect_steps", "scan_patterns", "verify_fix",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ async def _ledger(measurement: Measurement[BisectStepsRequest]) -> BisectStepsRe
 
 
 def build_result(
-    measurement: Measurement[BisectStepsRequest], trace: dict[str, Any], check: dict[str, Any], kept: dict[str, Any]
+    measurement: Measurement[Any], trace: dict[str, Any], check: dict[str, Any], kept: dict[str, Any]
 ) -> BisectStepsResult:
     """The ledger and the check behind it, as the operation's result."""
     horizon = check.get("horizon") or {}

@@ -66,7 +66,7 @@ def choose_engine(requested: str, trace: dict[str, Any]) -> str:
 
 
 def build_result(
-    measurement: Measurement[GradcheckRequest], trace: dict[str, Any], outcome: ProbeOutcome, engine: str
+    measurement: Measurement[Any], trace: dict[str, Any], outcome: ProbeOutcome, engine: str
 ) -> GradcheckResult:
     """The checks as the operation's result: the headline is the first that disagrees, else the first unsure one."""
     evaluated = outcome.result or {}
@@ -128,9 +128,7 @@ def pick_headline(checks: list[dict[str, Any]]) -> dict[str, Any]:
     return checks[0]
 
 
-def _obstacle(
-    measurement: Measurement[GradcheckRequest], outcome: ProbeOutcome, trace: dict[str, Any]
-) -> GradcheckResult | None:
+def _obstacle(measurement: Measurement[Any], outcome: ProbeOutcome, trace: dict[str, Any]) -> GradcheckResult | None:
     """The result where there is nothing to check: the script fails, or has no gradient that is read."""
     interpreter = measurement.interpreter
     if trace.get("status") == "failed" or (not trace and not outcome.timed_out):
@@ -151,7 +149,7 @@ def _obstacle(
 
 
 def _empty(
-    measurement: Measurement[GradcheckRequest],
+    measurement: Measurement[Any],
     trace: dict[str, Any],
     *,
     status: Any,

@@ -84,6 +84,7 @@ async def keep_ledger(
     check: dict[str, Any] | None = None,
     share: float = 1.0,
     isolate: bool = True,
+    name: str = "ledger",
 ) -> tuple[dict[str, Any], ProbeOutcome]:
     """The ledger of one backward call of the iteration, and how its process ended. isolate: launches alone as well."""
     (position,) = choose_iterations(trace, iteration)
@@ -92,11 +93,11 @@ async def keep_ledger(
     call = suspicious_call(check)
     if call is not None:
         extra["call"] = call
-    outcome = await measurement.probe("ledger", share=share, plan={"iterations": [plan]}, **extra)
+    outcome = await measurement.probe("ledger", share=share, name=name, plan={"iterations": [plan]}, **extra)
     found = outcome.result or {}
     kept = found.get("ledgers") or []
-    name = ((check or {}).get("parameter") or {}).get("name")
-    ledger = next((k for k in kept if (k.get("parameter") or {}).get("name") == name), None)
+    trained = ((check or {}).get("parameter") or {}).get("name")
+    ledger = next((k for k in kept if (k.get("parameter") or {}).get("name") == trained), None)
     if ledger is None and kept:
         ledger = max(kept, key=lambda k: abs(_difference(k)))
     if ledger is not None:

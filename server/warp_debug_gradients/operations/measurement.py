@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from warp_debug_gradients import __version__, worker
+from warp_debug_gradients.catalogue import described
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.evidence import Evidence
 from warp_debug_gradients.operations.command import command_line
@@ -126,6 +127,8 @@ class Measurement(Generic[T]):
             result.notes.insert(0, note)
         if said := offer(self.workspace):
             result.notes.append(said)
+        for cause in result.causes:
+            described(cause)
         stored = result.model_dump(mode="json")
         self.evidence.write_json("result.json", stored)
         entry = {k: stored[k] for k in ("operation", "status", "verdict", "reason", "outcome") if k in stored}

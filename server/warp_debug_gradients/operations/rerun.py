@@ -16,7 +16,7 @@ from typing import Any
 from warp_debug_gradients import worker
 from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.probe import wire
-from warp_debug_gradients.probe.check import Options, check_iteration
+from warp_debug_gradients.probe.check import Options, check_iteration, note_updates
 from warp_debug_gradients.probe.evaluator import blank_reply, seconds_of
 from warp_debug_gradients.worker import ProbeOutcome, Progress
 
@@ -24,7 +24,9 @@ AT_ONCE = max(1, (os.cpu_count() or 2) - (1 if (os.cpu_count() or 2) > 4 else 0)
 FOLDER = "evaluations"  # in the evidence folder, while the evaluations run
 
 
-async def run_rerun_engine(measurement: Measurement[Any], trace: dict[str, Any], plans: list[Any]) -> ProbeOutcome:
+async def run_rerun_engine(
+    measurement: Measurement[Any], trace: dict[str, Any], plans: list[Any], options: dict[str, Any] | None = None
+) -> ProbeOutcome:
     """Checks of all plans, also as the probe's `evaluate.json`; incomplete where the time ran out."""
     engine = _Engine(measurement, at_once=1 if trace.get("uses_cuda") else AT_ONCE)
     checks: list[dict[str, Any]] = []
@@ -36,7 +38,9 @@ async def run_rerun_engine(measurement: Measurement[Any], trace: dict[str, Any],
                 break
             ends = measurement.elapsed + measurement.remaining / (len(plans) - position)
             engine.seconds = {"evaluate": [], "reference": []}
-            generator = check_iteration(plan, Options(remaining=lambda ends=ends: ends - measurement.elapsed))
+            generator = check_iteration(
+                plan, Options(**(options or {}), remaining=lambda ends=ends: ends - measurement.elapsed)
+            )
             try:
                 requests = next(generator)
                 while True:
@@ -45,6 +49,7 @@ async def run_rerun_engine(measurement: Measurement[Any], trace: dict[str, Any],
                 checks.extend({**check, **seconds_of(engine.seconds)} for check in finished.value)
     finally:
         shutil.rmtree(engine.folder, ignore_errors=True)
+    note_updates(checks)
     status = "stopped" if timed_out else "completed"
     result = wire.plain({"mode": "evaluate", "status": status, "error": None, "engine": "rerun", "checks": checks})
     measurement.evidence.write_json("evaluate.json", result)

@@ -33,6 +33,7 @@ from .evaluator import (
     typical_size,
 )
 from .ladder import PLAUSIBLE_NOISE
+from .line import measure_line, update_between
 from .signature import signature
 from .verdict import Judgement, combine, round_off
 from .windows import measure_windows
@@ -154,7 +155,26 @@ def _check_parameter(
         result["windows"] = yield from measure_windows(
             evaluator, directions[0], base, plan, reference, options, cost, result
         )
+    if options.line:
+        result["here"] = {"parameter": x0, "gradient": gradient}
+        if overall.verdict == "agree":
+            noise = max((e.noise for e in estimates if math.isfinite(e.noise)), default=0.0)
+            result["line"] = yield from measure_line(evaluator, gradient, base, noise)
+            result["evaluations"] += len(result["line"]["points"]) if result["line"] else 0
     return result
+
+
+def note_updates(checks: list[dict[str, Any]]) -> None:
+    """Adds to every check of `Options.line` what the update after it did, where the next iteration was checked too.
+
+    Takes the arrays out again that only this needs.
+    """
+    starts = {(c["parameter"]["key"], c["iteration"]): c["here"] for c in checks if "here" in c}
+    for check in checks:
+        here = check.pop("here", None)
+        following = starts.get((check["parameter"]["key"], check["iteration"] + 1))
+        if here is not None and following is not None and here["parameter"].shape == following["parameter"].shape:
+            check["update"] = update_between(here["parameter"], here["gradient"], following["parameter"])
 
 
 def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) -> dict[str, Any]:

@@ -37,11 +37,15 @@ def coarsest(plan: dict[str, Any], dtype: Any) -> float:
 
 @dataclass(frozen=True)
 class Options:
-    """remaining: seconds left for this check (a callable), used to leave out what would not fit, and to say so."""
+    """remaining: seconds left for this check (a callable), used to leave out what would not fit, and to say so.
+
+    line: measure the objective along a right gradient as well, and what the update between two checked iterations did.
+    """
 
     directions: int = DIRECTIONS
     elements: int = ELEMENTS
     windows: int = WINDOWS
+    line: bool = False
     remaining: Callable[[], float] = lambda: math.inf
     progress: Callable[[str, int, int], None] = lambda message, done, total: None
 

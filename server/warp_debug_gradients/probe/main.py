@@ -390,6 +390,9 @@ class Director:
             from . import wire
 
             return {"reply": wire.pack(self.reply) if self.reply is not None else None}
+        from .check import note_updates
+
+        note_updates(self.checks)
         missing = [p["iteration"] for p in self._pending]
         return {"engine": "fork", "checks": self.checks, "iterations_not_reached": missing}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from warp_debug_gradients.render.diagnosis import diagnosis
 from warp_debug_gradients.render.isolated import isolated_lines
 from warp_debug_gradients.render.scan import lines_of, title_of
 from warp_debug_gradients.render.text import cut, middle, number, pair, percent, place, section
@@ -16,6 +17,7 @@ from warp_debug_gradients.schemas import (
     BisectStepsResult,
     CheckSummary,
     Detail,
+    DiagnoseResult,
     EnableTrackerResult,
     GradcheckResult,
     IterationHealth,
@@ -48,6 +50,23 @@ def render(result: Result, detail: Detail = "concise") -> str:
     lines = [title(result), result.message]
     if result.error:
         lines += _error(result.error)
+    if isinstance(result, DiagnoseResult):
+        lines += [*diagnosis(result, detail), _environment(result)]
+    else:
+        lines += _body(result, detail)
+    lines += section("Ruled out", result.ruled_out)
+    lines += section("Not covered", result.blind_spots)
+    lines += section("Notes", result.notes[: FEW[detail]])
+    if result.next:
+        arguments = json.dumps(result.next.arguments)
+        lines.append(f"Next: {result.next.tool} {arguments}  ({result.next.why})")
+    lines.append(f"Evidence: {result.evidence} (rerun.sh repeats it)")
+    return "\n".join(line.rstrip() for line in lines if line)
+
+
+def _body(result: Result, detail: Detail) -> list[str]:
+    """What an operation has to tell besides what all have, and its causes."""
+    lines: list[str] = []
     if isinstance(result, GradcheckResult):
         lines += _gradcheck(result, FEW[detail])
     if isinstance(result, RunReproResult):
@@ -64,15 +83,7 @@ def render(result: Result, detail: Detail = "concise") -> str:
         f"{c.code} ({c.confidence}) {place(c)}: {'; '.join(c.evidence[:EVIDENCE])}. {c.repair or ''}"
         for c in result.causes
     ]
-    lines += section("Causes", cut(rows, FEW[detail]))
-    lines += section("Ruled out", result.ruled_out)
-    lines += section("Not covered", result.blind_spots)
-    lines += section("Notes", result.notes[: FEW[detail]])
-    if result.next:
-        arguments = json.dumps(result.next.arguments)
-        lines.append(f"Next: {result.next.tool} {arguments}  ({result.next.why})")
-    lines.append(f"Evidence: {result.evidence} (rerun.sh repeats it)")
-    return "\n".join(line.rstrip() for line in lines if line)
+    return lines + section("Causes", cut(rows, FEW[detail]))
 
 
 def title(result: Result) -> str:
@@ -96,6 +107,8 @@ def _found(result: Result) -> str | None:
             else "a write that the tape does not know"
         )
         return {0: "CLEAN: no harmful overwrite", 1: f"FOUND: {what}"}.get(result.exit_code, TITLES["inconclusive"])
+    if isinstance(result, DiagnoseResult):
+        return None
     if isinstance(result, BisectStepsResult):
         words = "CLEAN: nothing stands out" if result.verdict == "agree" else "NOTHING FOUND"
         return {0: words, 1: "FOUND: where the gradient goes wrong"}.get(result.exit_code, TITLES["inconclusive"])

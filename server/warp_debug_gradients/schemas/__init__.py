@@ -14,6 +14,7 @@ from warp_debug_gradients.schemas.base import (
     as_float,
     tag_nonfinite,
 )
+from warp_debug_gradients.schemas.diagnose import DiagnoseRequest, DiagnoseResult, Stage
 from warp_debug_gradients.schemas.isolated import GradcheckTape, Isolated
 from warp_debug_gradients.schemas.parts import (
     ArrayInfo,
@@ -104,6 +105,8 @@ __all__ = [
     "ComparedDirection",
     "Consumed",
     "Detail",
+    "DiagnoseRequest",
+    "DiagnoseResult",
     "Direction",
     "Element",
     "EnableTrackerRequest",
@@ -150,6 +153,7 @@ __all__ = [
     "Series",
     "Signature",
     "SkippedFile",
+    "Stage",
     "Status",
     "Structure",
     "tag_nonfinite",

@@ -1,0 +1,182 @@
+"""diagnose: run, check, locate, and name the cause, in one call; it stops where the answer is clear."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from warp_debug_gradients.errors import DebugGradientsError
+from warp_debug_gradients.operations import gradcheck, situations
+from warp_debug_gradients.operations import ledger as ledgers
+from warp_debug_gradients.operations.bisect_steps import build_result as located
+from warp_debug_gradients.operations.iterations import choose_iterations
+from warp_debug_gradients.operations.measurement import Measurement
+from warp_debug_gradients.operations.scan_leads import harmless, with_leads
+from warp_debug_gradients.operations.scan_patterns import pattern_hit
+from warp_debug_gradients.patterns import STRONG, Scan, examine
+from warp_debug_gradients.schemas import (
+    BisectStepsResult,
+    Cause,
+    DiagnoseRequest,
+    DiagnoseResult,
+    GradcheckResult,
+    NextCall,
+    Stage,
+)
+from warp_debug_gradients.worker import OnProgress, ProbeOutcome
+from warp_debug_gradients.workspace import Workspace
+
+OPERATION = "diagnose"
+CHECK_SHARE = 0.6  # of the time that the trace leaves: locating the fault needs the rest
+OPTIONS = {"line": True, "elements": 8}
+MOST_LEADS = 12
+LEAST_S = 3.0  # with less time left a ledger is not begun
+
+
+async def diagnose(
+    request: DiagnoseRequest, workspace: Workspace, on_progress: OnProgress | None = None
+) -> DiagnoseResult:
+    """The whole diagnosis of one program."""
+    measurement = Measurement(OPERATION, request, workspace, on_progress)
+    return measurement.finish(await Diagnosis(measurement).run())
+
+
+class Diagnosis:
+    """One diagnosis in progress: its stages so far."""
+
+    def __init__(self, measurement: Measurement[DiagnoseRequest]) -> None:
+        self.measurement = measurement
+        self.stages: list[Stage] = []
+        self.began = time.monotonic()
+
+    async def run(self) -> DiagnoseResult:
+        """Trace, check, and (where the gradient is wrong or undecided) the ledgers behind it."""
+        try:
+            trace = await ledgers.traced(self.measurement)
+        except ledgers.Ended as ended:
+            return self._ended(ended)
+        seen = len(trace["iterations"])
+        self._stage("run", f"it runs on Warp {trace.get('warp_version')}; {seen} optimizer iteration(s) seen")
+        outcome, engine = await self._check(trace)
+        check = gradcheck.build_result(self.measurement, trace, outcome, engine)
+        checks: list[dict[str, Any]] = (outcome.result or {}).get("checks") or []
+        self._stage("check", f"{check.verdict or check.status}: {check.message}")
+        if check.status == "timeout" or not checks:
+            return self._result(check, None, [])
+        if check.verdict == "agree":
+            result = self._result(check, None, [situations.right(checks, trace)])
+            result.ruled_out += harmless(self._scan(trace).hits)
+            return result
+        found, causes = await self._locate(trace, checks)
+        scan = self._scan(trace)
+        result = self._result(check, found, with_leads(causes, scan.hits, check.verdict == "disagree"))
+        result.leads = [pattern_hit(h) for h in scan.hits[:MOST_LEADS]]
+        return result
+
+    def _scan(self, trace: dict[str, Any]) -> Scan:
+        """The known patterns in the files that the run loaded."""
+        loaded = [self.measurement.workspace.root / f for f in trace.get("loaded_files") or []]
+        scan = examine([f for f in loaded if f.suffix == ".py" and f.is_file()], self.measurement.workspace.root)
+        strong = sum(h.likelihood == STRONG for h in scan.hits)
+        self._stage("scan", f"{strong} strong and {len(scan.hits) - strong} weak leads in {len(scan.scanned)} file(s)")
+        return scan
+
+    async def _check(self, trace: dict[str, Any]) -> tuple[ProbeOutcome, str]:
+        request = self.measurement.request
+        plans = [trace["iterations"][k]["plan"] for k in choose_iterations(trace, request.iteration)]
+        engine = gradcheck.choose_engine(request.engine, trace)
+        if engine == "fork":
+            plan = {"iterations": plans}
+            return await self.measurement.probe("evaluate", share=CHECK_SHARE, plan=plan, options=OPTIONS), engine
+        from warp_debug_gradients.operations.rerun import run_rerun_engine
+
+        return await run_rerun_engine(self.measurement, trace, plans, OPTIONS), engine
+
+    async def _locate(
+        self, trace: dict[str, Any], checks: list[dict[str, Any]]
+    ) -> tuple[BisectStepsResult | None, list[Cause]]:
+        """The ledger of the headline's iteration, and that of another iteration that is wrong: one fault can hide another."""
+        first = gradcheck.pick_headline(checks)
+        wrong = [c for c in checks if c["verdict"] == "disagree" and c is not first]
+        later = [c for c in wrong if c["parameter"]["key"] == first["parameter"]["key"]][:1]
+        found: BisectStepsResult | None = None
+        causes = situations.situations(first)
+        for check in [first, *later]:
+            try:
+                ledgers.require_fork(trace)
+                if self.measurement.remaining < LEAST_S:
+                    self._stage("locate", "no time was left for the ledger")
+                    break
+                name = "ledger" if check is first else f"ledger.{check['iteration']}"
+                kept, _ = await ledgers.keep_ledger(
+                    self.measurement, trace, check["iteration"], check=check, isolate=check is first, name=name
+                )
+            except ledgers.Ended as ended:
+                self._stage("locate", str(ended))
+                break
+            except DebugGradientsError as error:
+                self._stage("locate", f"not measured: {error.message}")
+                break
+            located_here = located(self.measurement, trace, check, kept)
+            self._stage("locate", located_here.message)
+            found = found or located_here
+            causes += new_causes(causes, located_here.causes)
+        return found, causes
+
+    def _ended(self, ended: ledgers.Ended) -> DiagnoseResult:
+        result = DiagnoseResult(**self.measurement.base(), **ended.fields)
+        if result.status == "completed":
+            result.verdict = "inconclusive"
+        if result.error:
+            result.causes = [situations.blocked(result.error)]
+        self._stage("run", result.message)
+        result.stages = self.stages
+        result.next = ledgers.ended_next(result, self.measurement.request, OPERATION)
+        return result
+
+    def _result(self, check: GradcheckResult, found: BisectStepsResult | None, causes: list[Cause]) -> DiagnoseResult:
+        """The check's answer, with what locating it added."""
+        fields = check.model_dump(exclude={"operation"})
+        if found is not None:
+            own = found.model_dump(exclude_unset=True)
+            fields = {**own, **{k: v for k, v in fields.items() if v is not None}}
+            fields["ruled_out"] = list(dict.fromkeys([*check.ruled_out, *found.ruled_out]))
+            fields["blind_spots"] = [
+                *check.blind_spots,
+                *(b for b in found.blind_spots if not b.startswith("iterations")),
+            ]
+            fields["notes"] = list(dict.fromkeys([*check.notes, *found.notes]))
+        fields.update(operation=OPERATION, causes=[c.model_dump() for c in causes], stages=self.stages)
+        result = DiagnoseResult.model_validate(fields)
+        if found is not None:
+            result.message = f"{check.message} {found.message}"
+        result.next = next_call(result, self.measurement.request)
+        return result
+
+    def _stage(self, name: str, said: str) -> None:
+        now = time.monotonic()
+        self.stages.append(Stage(name=name, said=said, seconds=round(now - self.began, 2)))
+        self.began = now
+
+
+def new_causes(known: list[Cause], found: list[Cause]) -> list[Cause]:
+    """Those that say something new: another code at another place than any that is known."""
+    codes, places = {c.code for c in known}, {(c.file, c.line) for c in known if c.file}
+    return [c for c in found if not known or (c.code not in codes and (c.file, c.line) not in places)]
+
+
+def next_call(result: DiagnoseResult, request: DiagnoseRequest) -> NextCall | None:
+    """After the repair its proof; more time, or another look, where nothing was found."""
+    arguments = request.model_dump(exclude_defaults=True)
+    if result.status == "timeout":
+        longer = {**arguments, "timeout_s": min(request.timeout_s * 4, 3600)}
+        return NextCall(tool=OPERATION, arguments=longer, why="The same with more time; or shrink it (run_repro).")
+    if result.verdict == "agree":
+        return None
+    if result.verdict == "disagree":
+        why = f"After the repair ({result.causes[0].code})" if result.causes else "After a repair"
+        return NextCall(tool="verify_fix", arguments={"baseline": result.run_id}, why=f"{why}: the proof.")
+    plain = {k: v for k, v in arguments.items() if k not in ("iteration", "engine", "objective", "parameter")}
+    return NextCall(
+        tool="run_repro", arguments=plain, why="Lists parameters, objectives and iterations to choose from."
+    )

@@ -1,0 +1,65 @@
+"""Measured causes and static leads together: a lead supports a cause, or stands in where nothing was located. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warp_debug_gradients.patterns import STRONG, Hit
+from warp_debug_gradients.schemas import Cause
+
+UNEXPLAINED = "warp_defect"  # what a jump is called whose kernel shows no known construct
+MOST = 3
+
+
+def with_leads(causes: list[Cause], hits: Sequence[Hit], wrong: bool) -> list[Cause]:
+    """The causes, supported by what the source shows; leads as possible causes where nothing else is known.
+
+    wrong: the check disagrees. Otherwise a lead accuses nobody.
+    """
+    strong = [h for h in hits if h.likelihood == STRONG]
+    for cause in causes:
+        support = next((h for h in strong if _same(cause, h)), None)
+        if support is not None:
+            cause.evidence.append(f"the source shows it: {support.file}:{support.line}: {support.construct}")
+    if not wrong:
+        return causes
+    if not causes or all(c.code == UNEXPLAINED and c.confidence == "possible" for c in causes):
+        kernels = {c.kernel for c in causes if c.kernel}
+        near = [h for h in strong if h.function in kernels] if kernels else strong
+        return [_cause(h, bool(kernels)) for h in near[:MOST]] + causes
+    return causes
+
+
+def _same(cause: Cause, hit: Hit) -> bool:
+    if cause.code != hit.code:
+        return False
+    places = {(hit.file, hit.line), *((spot.file, spot.line) for spot in hit.related)}
+    return (cause.file, cause.line) in places or (hit.variable is not None and hit.variable in cause.variables)
+
+
+def _cause(hit: Hit, located: bool) -> Cause:
+    why = (
+        "the jump is in this kernel, and its source shows"
+        if located
+        else "nothing was located by measuring; the source shows"
+    )
+    return Cause(
+        code=hit.code,
+        confidence="possible",
+        file=hit.file,
+        line=hit.line,
+        function=hit.function,
+        variables=[hit.variable] if hit.variable else [],
+        evidence=[f"{why} {hit.construct}: {hit.pattern.why}"],
+        repair=hit.pattern.repair,
+    )
+
+
+def harmless(hits: Sequence[Hit]) -> list[str]:
+    """Where the gradient agrees: strong leads are ruled out as causes."""
+    strong = [h for h in hits if h.likelihood == STRONG]
+    if not strong:
+        return []
+    places = ", ".join(f"{h.code} {h.file}:{h.line}" for h in strong[:MOST])
+    more = f" and {len(strong) - MOST} more" if len(strong) > MOST else ""
+    return [f"harm by known patterns in the source ({places}{more}): the gradient agrees nevertheless"]

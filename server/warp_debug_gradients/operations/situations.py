@@ -1,0 +1,141 @@
+"""From a check's verdict to a cause, where no launch is to blame: the gradient is right, or nothing can be measured. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations.line_search import Line, line_of, line_sentence
+from warp_debug_gradients.schemas import Cause, ScriptError, as_float
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What the reason of an inconclusive check amounts to, and what helps."""
+
+    code: str
+    says: str
+    repair: str
+
+
+# Reasons are those of probe/verdict.py.
+SITUATIONS = {
+    "not_reproducible": Situation(
+        "stochastic_forward",
+        "unperturbed evaluations give different objectives",
+        "Draw the random numbers from a seed that is the same in every evaluation (or outside of the objective).",
+    ),
+    "quantised": Situation(
+        "precision_floor",
+        "the objective changes by less than its own last digits",
+        "Compute the objective in float64, as a mean, or as the difference to a reference.",
+    ),
+    "kink": Situation(
+        "nonsmooth_choice",
+        "the one-sided derivatives differ at this very point",
+        "Either subgradient is valid. Use a smooth form (or break the tie) if training stalls there.",
+    ),
+    "staircase": Situation(
+        "piecewise_constant",
+        "the objective is constant at small steps and slopes at large ones: a zero gradient is right",
+        "Train through a surrogate (a smooth threshold, a straight-through estimator).",
+    ),
+}
+
+
+def situations(check: dict[str, Any]) -> list[Cause]:
+    """What an inconclusive check says about the program: possible at most, with the numbers."""
+    found = SITUATIONS.get(check.get("reason") or "")
+    if check["verdict"] != "inconclusive" or found is None:
+        return []
+    window = next((w for w in check.get("windows") or [] if w.get("file")), {})
+    place = window or (check.get("horizon") or {}).get("to") or {}
+    return [
+        Cause(
+            code=found.code,
+            confidence="likely",
+            file=place.get("file"),
+            line=place.get("line"),
+            variables=[n for n in [(check.get("objective") or {}).get("name")] if n],
+            evidence=[found.says, *(_numbers(check))],
+            repair=found.repair,
+        )
+    ]
+
+
+def _numbers(check: dict[str, Any]) -> list[str]:
+    """What was measured, in the check's own words and numbers."""
+    said = str(check.get("message") or "").strip().rstrip(".")
+    values = [as_float(v) for v in (check.get("repeats") or {}).get("values") or [] if v is not None]
+    spread = max(values) - min(values) if values and all(map(math.isfinite, values)) else 0.0
+    repeats = [f"{len(values)} repeats of the objective spread over {spread:.3g}"] if spread else []
+    return ([said] if said else []) + repeats
+
+
+def right(checks: list[dict[str, Any]], trace: dict[str, Any]) -> Cause:
+    """Every check agrees: the gradient is right, and the complaint has another reason."""
+    check = checks[0]
+    gradient = check.get("gradient") or {}
+    name = (check.get("parameter") or {}).get("name") or "the parameter"
+    iterations = ", ".join(str(c.get("iteration")) for c in checks)
+    evidence = [
+        f"AD = {as_float(gradient.get('autodiff')):.6g}, FD = {as_float(gradient.get('finite_difference')):.6g} "
+        f"± {as_float(gradient.get('error')):.2g} over the full horizon (iterations {iterations})"
+    ]
+    repair = "The gradient needs no repair. Look at the learning rate, the loss's scale, and the model itself."
+    lines = [(c.get("iteration"), line_of(c)) for c in checks]
+    measured = [(k, line) for k, line in lines if line is not None]
+    if measured:
+        evidence += [line_sentence(line, k) for k, line in measured[:2]]
+        repair = _advice(measured[0][1]) or repair
+    other = explain.other_reason(trace).strip()
+    if other:
+        evidence.append(other.rstrip("."))
+    place = (check.get("horizon") or {}).get("to") or {}
+    return Cause(
+        code="gradients_correct",
+        confidence="proven",
+        file=place.get("file"),
+        line=place.get("line"),
+        variables=[name],
+        evidence=evidence,
+        repair=repair,
+    )
+
+
+def _advice(line: Line) -> str | None:
+    """What the measured curve along the gradient says about the step size."""
+    if line.taken is None or line.best is None:
+        return None
+    if line.limit is not None and line.taken > line.limit:
+        return (
+            f"The gradient needs no repair. The update's effective learning rate, {line.taken:.2g}, is beyond what the "
+            f"objective's curvature along the gradient allows ({line.limit:.2g}): lower it to about {line.best:.2g}."
+        )
+    if line.taken > 2 * line.best:
+        return (
+            f"The gradient needs no repair. The update's step is {line.taken / line.best:.3g} times the one at which the "
+            "loss is lowest along the gradient: lower the learning rate."
+        )
+    if line.taken < line.best / 20:
+        return (
+            f"The gradient needs no repair. The update's step is {line.taken / line.best:.2g} of the one at which the "
+            "loss is lowest along the gradient: raise the learning rate."
+        )
+    return None
+
+
+def blocked(error: ScriptError) -> Cause:
+    """The program does not run."""
+    return Cause(
+        code="does_not_run",
+        confidence="proven",
+        file=error.file,
+        line=error.line,
+        function=error.function,
+        kernel=error.kernel,
+        evidence=[f"{error.type}: {error.message.strip().splitlines()[0] if error.message.strip() else ''}"],
+        repair=error.advice,
+    )
