@@ -17,7 +17,6 @@ EVERYTHING = "\n".join(TEXTS.values())
 QUICK_CHECKS = TEXTS["references/quick-checks.md"]
 HEADING = re.compile(r"^## §(\w+) (.*)$", re.MULTILINE)
 SECTIONS = {kind.section for kind in CATALOGUE.values()}
-PENDING = {"diagnose"}  # the texts describe it; it is being written
 TOOLS = {tool.name: tool for tool in mcp._tool_manager.list_tools()}
 COMMANDS = typer.main.get_command(app).commands
 PARTS = ("Looks like", "Benign", "Confirm", "Repair", "Read")
@@ -56,12 +55,11 @@ def test_sections_named_in_the_texts_exist():
 
 
 def test_tools_and_their_arguments():
-    known = set(TOOLS) | PENDING
     looks_like_ours = (
         r"`((?:run|enable|gradcheck|bisect|scan|verify)_(?:repro|tracker|full_horizon|steps|patterns|fix)\w*)"
     )
     mentioned = set(re.findall(looks_like_ours, EVERYTHING))
-    assert mentioned <= known
+    assert mentioned <= set(TOOLS)
     assert set(TOOLS) <= set(re.findall(r"`(\w+)[ `]", TEXTS["SKILL.md"]))
     for name, arguments in re.findall(r"`(\w+) (\{.*?\})`", EVERYTHING):
         if name in TOOLS:
@@ -81,8 +79,6 @@ def command_lines():
 @pytest.mark.parametrize(("file", "line"), sorted(set(command_lines())))
 def test_commands_and_options(file, line):
     name, *words = shlex.split(line)
-    if name.replace("-", "_") in PENDING and name not in COMMANDS:
-        pytest.skip(f"{name} is being written")
     options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
     for word in words:
         if word.startswith("--") and word != "--":
