@@ -25,6 +25,8 @@ class Program:
         self.noise, self.wiped, self.evaluations = noise, wiped, 0
         self.rng = np.random.default_rng(1)
         self.parameter = parameter
+        self.stated = None  # a factor: the stated objective is that many times the sum of the losses
+        self.kind = "loss"
 
     def plan(self):
         calls = list(range(len(self.losses)))
@@ -40,9 +42,9 @@ class Program:
             "until_event": 100,
             "outputs": {},
             "early_losses": {},
-            "objective": None,
+            "objective": None if self.stated is None else "mean",
             "objective_name": "loss",
-            "objective_kind": "loss",
+            "objective_kind": self.kind,
             "objective_dtype": np.dtype(self.dtype).name,
             "ops": 3,
             "parameters": [
@@ -58,6 +60,7 @@ class Program:
                 x = x + item["delta"]
             else:
                 survived = False
+        stated = None if request["objective"] is None else self.stated * sum(loss(x) for loss in self.losses)
         losses = {}
         for call in request["calls"]:
             begun = not request["perturb"] or request["perturb"][0]["event"] <= 20 + 10 * call
@@ -66,10 +69,11 @@ class Program:
         reply = {
             "ok": True,
             "error": None,
+            "reason": None,
             "losses": losses,
             "outputs": {},
             "seeds": {},
-            "objective": None,
+            "objective": stated,
             "survived": survived,
             "wiped_at": None if survived else self.wiped + 1,
             "values": {},
@@ -213,6 +217,40 @@ def test_windows_that_agree_by_themselves_show_a_truncation():
     result = program.check()
     assert result["verdict"] == "disagree"
     assert [row["verdict"] for row in result["windows"]] == ["agree", "disagree"]
+
+
+@pytest.mark.parametrize("factor", [0.5, -1.0, 1 / 7.3])
+def test_a_factor_against_a_stated_objective_accuses_nobody_where_the_own_loss_agrees(factor):
+    """`mean_loss` is what is reported, and the program divides the gradient in NumPy, which nobody sees."""
+    program = Program([smooth, smooth], [RIGHT, RIGHT])
+    program.stated = factor
+    result = program.check()
+    assert (result["verdict"], result["reason"]) == ("inconclusive", "scaled_objective")
+    assert f"{1 / factor:.4g} times the derivative of the stated objective mean" in result["message"]
+    assert "own loss agrees" in result["message"]
+    assert result["signature"]["factor"] == pytest.approx(1 / factor, rel=0.01)
+    assert {row["verdict"] for row in result["gradient"]["elements"]} == {"inconclusive"}
+    assert result["evaluations"] == program.evaluations
+
+
+def test_a_gradient_that_its_own_loss_refutes_is_wrong_against_any_objective():
+    program = Program([smooth], [2.0 * RIGHT])
+    program.stated = 0.5
+    result = program.check()
+    assert (result["verdict"], result["signature"]["factor"]) == ("disagree", 4.0)
+
+
+def test_a_stated_objective_that_differs_by_no_factor_is_disagreed_with():
+    program = Program([smooth], [RIGHT * np.linspace(0.7, 1.6, 9)])
+    program.stated = 0.5
+    assert program.check()["verdict"] == "disagree"
+
+
+def test_a_seed_of_the_users_own_is_a_statement_too():
+    """It is the gradient of the objective, written by hand: a factor there is a wrong seed."""
+    program = Program([smooth], [RIGHT])
+    program.stated, program.kind = 0.5, "seeded"
+    assert program.check()["verdict"] == "disagree"
 
 
 def test_only_the_calls_that_the_update_used_state_the_objective():

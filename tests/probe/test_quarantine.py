@@ -1,6 +1,8 @@
 """A forked evaluation leaves no trace in the user's files, whichever way it writes."""
 
+import errno
 import os
+import sqlite3
 
 import numpy as np
 import pytest
@@ -21,6 +23,29 @@ def in_quarantine(action, keep=()):
             os._exit(1)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_writes_that_fail_here_and_not_at_home_are_told_from_errors_of_the_program(tmp_path):
+    """SQLite writes below Python: the size limit stops it, and its own words would send the user astray."""
+    database = sqlite3.connect(tmp_path / "log.db", isolation_level=None)
+    database.execute("CREATE TABLE losses (value REAL)")
+
+    def commit():
+        try:
+            for _ in range(400):
+                database.execute("INSERT INTO losses VALUES (1.0)")
+        except sqlite3.Error as error:
+            wrapped = RuntimeError("logging failed")
+            wrapped.__cause__ = error
+            os._exit(0 if "SQLite database" in (quarantine.forbidden_write(wrapped) or "") else 3)
+        os._exit(4)  # nothing stopped it
+
+    assert in_quarantine(commit) == 0
+    assert database.execute("SELECT count(*) FROM losses").fetchone() == (0,)
+    assert quarantine.forbidden_write(OSError(errno.EFBIG, "File too large")) is not None
+    assert quarantine.forbidden_write(OSError(errno.ENOENT, "No such file")) is None
+    assert quarantine.forbidden_write(sqlite3.ProgrammingError("closed")) is None
+    assert quarantine.forbidden_write(None) is None
 
 
 def test_a_memory_mapped_file_keeps_its_content(tmp_path):

@@ -5,8 +5,10 @@ import math
 
 import pytest
 
-from warp_debug_gradients.errors import UsageError
+from warp_debug_gradients.errors import EngineUnavailable, UsageError
 from warp_debug_gradients.metrics import printed_series, trend
+from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations.gradcheck import choose_engine
 from warp_debug_gradients.operations.iterations import choose_iterations, first_rise
 from warp_debug_gradients.schemas import GradcheckRequest, Gradient, RunReproResult, as_float
 from warp_debug_gradients.shrink import find_knobs
@@ -170,3 +172,24 @@ def test_a_nonfinite_value_is_a_measured_fault():
         run_id="r", operation="o", status="completed", message="", evidence="e", nonfinite={"iteration": 2}
     )
     assert result.exit_code == 1
+
+
+# --- engines and advice
+
+
+def test_the_engine_follows_what_the_trace_saw():
+    pool = {"unforkable": "the program works with other processes"}
+    assert choose_engine("auto", {}) == "fork"
+    assert choose_engine("auto", {"uses_cuda": True}) == "rerun"
+    assert choose_engine("auto", pool) == "rerun"
+    assert choose_engine("rerun", {}) == "rerun"
+    with pytest.raises(EngineUnavailable, match="other processes. Use --engine rerun"):
+        choose_engine("fork", pool)
+
+
+@pytest.mark.parametrize("reason", ["spans_updates", "scaled_objective", "forbidden_write", "not_measured", "kink"])
+def test_every_reason_comes_with_advice(reason):
+    check = {"verdict": "inconclusive", "reason": reason, "message": "Said so.", "iteration": 0}
+    message = explain.headline_message({**check, "parameter": {"name": "theta"}}, [], {})
+    assert message.startswith("Not decided for theta in iteration 0: Said so. ")
+    assert len(message) > len("Not decided for theta in iteration 0: Said so. ") + 20

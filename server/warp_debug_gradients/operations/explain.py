@@ -48,6 +48,12 @@ ADVICE = {
     "directions_differ": "A fault in few elements and a kink look alike here: check another iteration.",
     "nonfinite": "The objective itself is not finite nearby: find the first non-finite value in the forward pass first.",
     "unmeasured": "Give it longer (timeout_s), or shrink the run: run_repro lists the knobs.",
+    "spans_updates": "Zero this parameter's gradient where the others are updated, or name one that is updated after "
+    "every backward call (parameter=…).",
+    "scaled_objective": "If the program divides the gradient by that factor after reading it, it is right for the stated "
+    "objective; if not, it is right up to that factor, which the learning rate takes up.",
+    "forbidden_write": "Keep that file in memory for the check (':memory:'), write it after the iteration, or check an "
+    "iteration that does not write.",
     "not_measured": "Make the script repeat its own steps (seeds, no clocks or files that change), or try engine=rerun.",
 }
 
@@ -300,6 +306,11 @@ def next_call(result: GradcheckResult, request: GradcheckRequest, trace: dict[st
         if leaf:
             named = {**arguments, "parameter": leaf}
             return NextCall(tool="gradcheck_full_horizon", arguments=named, why="With the trained array named.")
+    if result.reason == "scaled_objective":
+        own = {k: v for k, v in arguments.items() if k != "objective"} | {"iteration": result.iteration}
+        return NextCall(
+            tool="gradcheck_full_horizon", arguments=own, why="The whole check against the tape's own loss."
+        )
     if result.verdict == "inconclusive":
         plain = {k: v for k, v in arguments.items() if k not in ("iteration", "engine", "objective", "parameter")}
         return NextCall(

@@ -55,14 +55,24 @@ async def gradcheck_full_horizon(
 
 
 def choose_engine(requested: str, trace: dict[str, Any]) -> str:
-    """CUDA contexts do not survive a fork, and Windows has none."""
-    can_fork = hasattr(os, "fork")
-    if requested == "fork" and (trace.get("uses_cuda") or not can_fork):
-        why = "the program uses CUDA, whose contexts do not survive a fork" if can_fork else "this system has no fork"
-        raise EngineUnavailable(f"The fork engine cannot be used: {why}. Use --engine rerun, or --device cpu.")
+    """The engine that was asked for; `auto` forks where that is possible."""
+    why = obstacle_to_fork(trace)
+    if requested == "fork" and why:
+        raise EngineUnavailable(f"The fork engine cannot be used: {why}.")
     if requested != "auto":
         return requested
-    return "fork" if can_fork and not trace.get("uses_cuda") else "rerun"
+    return "rerun" if why else "fork"
+
+
+def obstacle_to_fork(trace: dict[str, Any]) -> str | None:
+    """Why a forked child would not do what the program does, and what to do instead."""
+    if not hasattr(os, "fork"):
+        return "this system has no fork. Use --engine rerun"
+    if trace.get("uses_cuda"):
+        return "the program uses CUDA, whose contexts do not survive a fork. Use --engine rerun, or --device cpu"
+    if trace.get("unforkable"):
+        return f"{trace['unforkable']}. Use --engine rerun"
+    return None
 
 
 def build_result(

@@ -149,7 +149,7 @@ class _Table:
                 return point
             left = min(1.0, max(budget - (time.monotonic() - started), 2.0) / max(measurement.remaining, 1e-9))
             if choose_engine("auto", trace) != "fork":
-                raise ledgers.Ended(status="completed", reason="needs_fork", message=ledgers.SIGNS_OF_CUDA)
+                raise ledgers.Ended(status="completed", reason="needs_fork", message=ledgers.why_no_fork(trace))
             done = await measurement.probe(
                 "evaluate",
                 name=f"{name}.evaluate",

@@ -58,7 +58,14 @@ async def traced(measurement: Measurement[Any]) -> dict[str, Any]:
 def require_fork(trace: dict[str, Any]) -> None:
     """The ledger is kept in forked children."""
     if choose_engine("auto", trace) != "fork":
-        raise Ended(status="completed", reason="needs_fork", message=SIGNS_OF_CUDA, **common(trace))
+        raise Ended(status="completed", reason="needs_fork", message=why_no_fork(trace), **common(trace))
+
+
+def why_no_fork(trace: dict[str, Any]) -> str:
+    """What stands in the way of a fork, for those that have no other way."""
+    if trace.get("unforkable") and not trace.get("uses_cuda"):
+        return f"The ledger forks the program, and {trace['unforkable']}. gradcheck_full_horizon measures it by runs of its own."
+    return SIGNS_OF_CUDA
 
 
 async def quick_check(

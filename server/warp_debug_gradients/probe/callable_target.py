@@ -10,6 +10,7 @@ import importlib
 import inspect
 import io
 import os
+import re
 import time
 from typing import Any, Callable
 
@@ -19,6 +20,7 @@ from . import forking, quarantine
 from .arrays import is_array, quiet
 from .names import reachable_from
 
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # a terminal's; the answer is no terminal
 SEED = 20261202  # of the vector that a non-scalar output is contracted with
 
 
@@ -117,6 +119,6 @@ def _ask(checker: Callable, forward: Callable, inputs: list[Any], reply_to: int)
                 passed = bool(checker(forward, inputs=inputs, raise_exception=False, show_summary=True))
             except TypeError:  # a version without one of these arguments
                 passed = bool(checker(forward, inputs=inputs))
-        return passed, text.getvalue()[-2000:]
+        return passed, _COLOURS.sub("", text.getvalue())[-2000:]
     except BaseException as error:
         return None, f"{type(error).__name__}: {error}"

@@ -35,6 +35,7 @@ from .evaluator import (
 from .ladder import PLAUSIBLE_NOISE
 from .line import measure_line, update_between
 from .signature import signature
+from .stated import may_be_scaled, measure_own_loss
 from .verdict import Judgement, combine, round_off
 from .windows import measure_windows
 
@@ -81,7 +82,7 @@ def _check_parameter(
     if not reference["ok"] or x0 is None or used is None or used["gradient"] is None:
         return _give_up(
             result,
-            "not_measured",
+            reference["reason"] or "not_measured",
             reference["error"]
             or f"{parameter['name']} or its gradient was not seen again when the program was run once more: it does not repeat its own steps",
         )
@@ -151,6 +152,8 @@ def _check_parameter(
             row["verdict"] = "inconclusive"
     result["gradient"]["elements"] = elements
     _conclude(result, overall, judged, gradient, directions, estimates, elements, plan)
+    if may_be_scaled(result, plan):
+        yield from measure_own_loss(evaluator, gradient, directions[0], result)
     if overall.verdict == "disagree" or len(plan["backward_calls"]) > 1:
         result["windows"] = yield from measure_windows(
             evaluator, directions[0], base, plan, reference, options, cost, result

@@ -57,7 +57,7 @@ def measure_elements(
     chosen = [i for i in pinned if i < x0.size] if pinned and count else choose_elements(gradient, count)
     if len(chosen) < x0.size:
         result["not_covered"].append(
-            f"{x0.size - len(chosen)} of {x0.size} single elements (they took part in the random directions)"
+            f"{x0.size - len(chosen)} of {x0.size} single elements of {result['parameter']['name']} (they took part in the random directions)"
         )
     if not chosen:
         return []

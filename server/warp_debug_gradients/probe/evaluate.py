@@ -9,7 +9,7 @@ request: {"kind": "evaluate" | "reference",
           "until_call": last backward call, "until_event": where a reference ends,
           "calls": [...], "outputs": {call: [serials]}, "watch": bool,
           "objective": expression | None, "parameters": [{"key", "serial", "event"}]}
-reply:   {"ok", "error", "losses": {call: x}, "outputs": {call: array}, "seeds": {call: array}, "objective": x,
+reply:   {"ok", "error", "reason": code of the error | None, "losses": {call: x}, "outputs": {call: array}, "seeds": {call: array}, "objective": x,
           "survived": bool, "wiped_at": event | None, "values": {key: array}, "consumed": {key: {...}},
           "contributions": {call: {key: array}}, "places": {...}}
 """
@@ -37,7 +37,7 @@ from .registry import Registry
 from .trace import Watch
 
 THREADS_REST = 0.1  # seconds for other threads to finish what they hold a lock for: a fork would keep it locked
-OTHER_PROCESSES = "the program works with other processes (a pool, a server), which a forked evaluation would confuse: use engine=rerun"
+OTHER_PROCESSES = "the program works with other processes (a pool, a server), which a forked evaluation would confuse"
 OUTPUT_LIMIT = 8_000_000  # scalars of a seeded output that one reply may carry
 
 
@@ -297,8 +297,9 @@ class Measurement:
             self._consumed()
         self.answer(self.reply)
 
-    def program_ended(self, message: str | None) -> None:
+    def program_ended(self, message: str | None, reason: str | None = None) -> None:
         """The user's program ended before the evaluation did. A reference may end there; others failed."""
+        self.reply["reason"] = reason
         if self.watch is None:
             self.fail(message or "the program ended before its backward call was reached")
         elif message:
@@ -327,7 +328,7 @@ class ForkEngine:
     def evaluate(self, requests: list[Request]) -> list[Reply]:
         """Replies in the order of the requests. A child that dies or hangs gives a reply that is not ok."""
         if self.others:
-            return [blank_reply(OTHER_PROCESSES) for _ in requests]
+            return [blank_reply(f"{OTHER_PROCESSES}: use engine=rerun") for _ in requests]
         replies: list[Reply | None] = [None] * len(requests)
         waiting = list(range(len(requests)))[::-1]
         running: dict[int, tuple[int, int, float, bytearray]] = {}  # descriptor -> index, pid, started, data

@@ -96,6 +96,7 @@ def blank_reply(error: str | None = None) -> Reply:
     return {
         "ok": error is None,
         "error": error,
+        "reason": None,
         "objective": None,
         "survived": True,
         "wiped_at": None,

@@ -62,7 +62,8 @@ class Session:
         outcome = self.program.guard(self._call_target) if target.get("forward") else self.program.execute()
         child = self.director.measurement if self.director else None
         if child is not None:  # a forked evaluation that the program outlived
-            child.program_ended(_ending(outcome))
+            forbidden = quarantine.forbidden_write(outcome.exception)
+            child.program_ended(forbidden or _ending(outcome), "forbidden_write" if forbidden else None)
             os._exit(0)
         if self.mode == "rerun" and self.director is not None:
             self.director.end_rerun(_ending(outcome))

@@ -7,6 +7,7 @@ null device, and the file-size limit stops what does not go through Python. The 
 from __future__ import annotations
 
 import builtins
+import errno
 import io
 import os
 import signal
@@ -193,6 +194,19 @@ def redirect_writes(inside: tuple[str, ...] = (os.sep,)) -> Callable[[], None]:
             setattr(os, name, original)
 
     return undo
+
+
+def forbidden_write(error: BaseException | None) -> str | None:
+    """Why the program failed here and not at home: it writes to a file in a way that cannot be kept in memory."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if type(error).__module__ == "sqlite3" and type(error).__name__ == "OperationalError":
+            return f"the program writes to an SQLite database within the iteration ({error}), which an evaluation must not do"
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            return f"the program writes to a file within the iteration ({error}), which an evaluation must not do"
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _present(open_file: Any, path: str) -> bytes:

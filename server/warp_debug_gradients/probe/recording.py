@@ -293,7 +293,7 @@ class Recorder:
                 count = operations[-1].index + 1 if operations else self.recording.missed
                 self.recording.writes.append(Write(event.index, what, place, extent(access.array), count, callers))
 
-    def program_ended(self, message: str | None) -> None:
+    def program_ended(self, message: str | None, reason: str | None = None) -> None:
         """The user's program ended before its backward call was reached."""
         self.answer(message or "the program ended before its backward call was reached")
 
