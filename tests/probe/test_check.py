@@ -233,6 +233,15 @@ def test_a_factor_against_a_stated_objective_accuses_nobody_where_the_own_loss_a
     assert result["evaluations"] == program.evaluations
 
 
+def test_one_scalar_is_told_from_a_missing_term_by_a_whole_factor():
+    """One ratio is always constant: only a whole one is taken for a scaling."""
+    x0 = np.array([0.8], np.float32)
+    for factor, verdict in ((0.5, "inconclusive"), (1 / 7.3, "disagree")):
+        program = Program([lambda x: float(np.sin(x[0]))], [np.cos(x0.astype(float))], x0=x0)
+        program.stated = factor
+        assert program.check()["verdict"] == verdict
+
+
 def test_a_gradient_that_its_own_loss_refutes_is_wrong_against_any_objective():
     program = Program([smooth], [2.0 * RIGHT])
     program.stated = 0.5

@@ -16,7 +16,12 @@ from warp_debug_gradients.worker import ProbeOutcome
 from warp_debug_gradients.workspace import Workspace
 
 TRACE_SHARE = 0.5
-QUICK = {"directions": 1, "elements": 0, "windows": 2}  # options of the check that only looks for the place
+QUICK = {
+    "directions": 1,
+    "elements": 0,
+    "windows": 2,
+    "horizons": 0,
+}  # options of the check that only looks for the place
 SIGNS_OF_CUDA = (
     "The ledger forks the program, which CUDA contexts do not survive. Run it on the CPU (device='cpu'): a wrong "
     "adjoint is wrong there, too."

@@ -84,7 +84,7 @@ class _Engine:
                 deadline_s=max(measurement.remaining, 1.0),
                 output=f"{self.started:04d}.output.txt",
             )
-            self.seconds[request["kind"]].append(time.perf_counter() - began)
+            self.seconds.setdefault(request["kind"], []).append(time.perf_counter() - began)
         self.done += 1
         if measurement.on_progress:
             message = f"iteration {iteration}: {self.done} runs of the program"

@@ -32,6 +32,7 @@ from .evaluator import (
     run_side_by_side,
     typical_size,
 )
+from .growth import measure_growth
 from .ladder import PLAUSIBLE_NOISE
 from .line import measure_line, update_between
 from .signature import signature
@@ -152,8 +153,10 @@ def _check_parameter(
             row["verdict"] = "inconclusive"
     result["gradient"]["elements"] = elements
     _conclude(result, overall, judged, gradient, directions, estimates, elements, plan)
-    if may_be_scaled(result, plan):
-        yield from measure_own_loss(evaluator, gradient, directions[0], result)
+    factor = may_be_scaled(result, plan)
+    if factor is not None:
+        yield from measure_own_loss(evaluator, gradient, directions[0], factor, result)
+    yield from measure_growth(evaluator, directions[0], estimates[0], base, options, cost, result)
     if overall.verdict == "disagree" or len(plan["backward_calls"]) > 1:
         result["windows"] = yield from measure_windows(
             evaluator, directions[0], base, plan, reference, options, cost, result
@@ -208,7 +211,7 @@ def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) ->
             "directions": [],
             "elements": [],
         },
-        "signature": {"kind": "none", "factor": None, "message": ""},
+        "signature": {"kind": "none", "factor": None, "message": "", "horizons": []},
         "windows": [],
         "repeats": {"values": [], "reproducible": None},
         "consumed": None,
@@ -422,4 +425,5 @@ def _conclude(
         "kind": how.kind if overall.verdict == "disagree" else "none",
         "factor": how.factor,
         "message": how.message if overall.verdict == "disagree" else "",
+        "horizons": [],
     }

@@ -4,7 +4,7 @@ A *request* says which perturbations to add, at which events, and how far to run
 objective was. `ForkEngine` answers requests from a frozen moment of the running program; a rerun answers one
 request with one fresh process. Both use `Measurement`, so both measure the same thing.
 
-request: {"kind": "evaluate" | "reference",
+request: {"kind": "evaluate" | "reference" | "suffix": the backward pass over what is recorded from "suffix_event" on,
           "perturb": [{"key", "serial", "event", "check_event", "delta": float64 array}],
           "until_call": last backward call, "until_event": where a reference ends,
           "calls": [...], "outputs": {call: [serials]}, "watch": bool,
@@ -69,11 +69,14 @@ class Measurement:
         self.reply = blank_reply()
         self.expected: dict[str, np.ndarray] = {}
         self._before_call: dict[str, np.ndarray] = {}
+        self._suffix: tuple[Any, int] = (None, 0)  # the tape of a suffix, and how much of it came before
         self._done = False
         self._problem = ""
         registry.only_numbers = watch is None
         self._events = {p["event"] for p in request["perturb"]} | {p["check_event"] for p in request["perturb"]}
         self._events |= {loss["event"] for loss in request["early_losses"].values()}
+        if request["suffix_event"] is not None:
+            self._events.add(request["suffix_event"])
         self._idle = watch is None and not request.get("watch")
         self.hub: Hub | None = None  # told which event is waited for next
 
@@ -113,6 +116,8 @@ class Measurement:
                 array = self.registry.find(loss["serial"])
                 if array is not None:
                     self.reply["losses"][int(call)] = first_scalar(array)
+        if index == self.request["suffix_event"]:
+            self._suffix = (event.tape, len(event.tape.launches) if event.tape is not None else 0)
         if event.kind == "backward":
             self._before_backward(event)
         at_end = index >= self.request["until_event"] and event.kind != "backward"
@@ -146,8 +151,10 @@ class Measurement:
         if self.watch is not None:
             self.watch.after(event)
         if event.kind == "backward":
-            if self.watch is not None:
+            if self.watch is not None or self.request["suffix_event"] is not None:
                 self._contributions()
+            if self.request["suffix_event"] is not None and self.call == self.request["until_call"]:
+                self._finish()
             self.call += 1
         if event.index >= self.request["until_event"] and (self.watch is not None or self.request.get("objective")):
             self._finish()
@@ -194,6 +201,9 @@ class Measurement:
             self._before_call = self._gradients()
         if call != request["until_call"]:
             return
+        if request["suffix_event"] is not None:
+            self._leave_suffix(event.subject)
+            return
         self.reply["places"]["to"] = names.place(self.origins.frame(3))
         if request.get("objective"):
             self._state_objective(required=request["until_event"] <= event.index)
@@ -202,6 +212,16 @@ class Measurement:
                 self._check_survival(item, event.index)
         if self.watch is None and not request.get("objective"):
             self._finish()
+
+    def _leave_suffix(self, tape: Any) -> None:
+        """Leave on the tape what was recorded from the suffix's event on: the backward pass that follows is over that."""
+        recording, before = self._suffix
+        if recording is not tape:
+            self.fail("the moment lies outside the tape")
+            self._finish()
+        tape.launches = tape.launches[before:]
+        self.reply["suffix_ops"] = len(tape.launches)
+        self._before_call = self._gradients()
 
     def _state_objective(self, required: bool) -> None:
         """Evaluate the user's expression: where the last backward is called and again, if it can still be
@@ -354,7 +374,7 @@ class ForkEngine:
                             os.kill(pid, signal.SIGKILL)
                         _, status = os.waitpid(pid, 0)
                         del running[descriptor]
-                        self.seconds[requests[index]["kind"]].append(time.perf_counter() - started)
+                        self.seconds.setdefault(requests[index]["kind"], []).append(time.perf_counter() - started)
                         replies[index] = self._decode(bytes(data), status, late)
         finally:
             for descriptor, (_, pid, _, _) in running.items():

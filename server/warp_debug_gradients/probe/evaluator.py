@@ -20,6 +20,7 @@ Steps = Generator[list[Request], list[Reply], Any]
 DIRECTIONS = 3  # one wrong component among thousands is missed by one direction in three, by three hardly ever
 ELEMENTS = 16  # single elements that are differenced to learn how a gradient is wrong
 WINDOWS = 4  # backward calls of one iteration whose own window is checked
+HORIZONS = 3  # parts of a tape through which a wrong gradient is measured again
 EVALUATIONS = 15  # a direction
 SEED = 20261202  # of the random directions: the same in every run, so that a check can be repeated
 EPS = {"float16": 9.77e-4, "float32": 1.19209e-7, "float64": 2.220446e-16}
@@ -46,6 +47,7 @@ class Options:
     elements: int = ELEMENTS
     windows: int = WINDOWS
     line: bool = False
+    horizons: int = HORIZONS
     remaining: Callable[[], float] = lambda: math.inf
     progress: Callable[[str, int, int], None] = lambda message, done, total: None
 
@@ -100,6 +102,7 @@ def blank_reply(error: str | None = None) -> Reply:
         "objective": None,
         "survived": True,
         "wiped_at": None,
+        "suffix_ops": None,
         **{name: {} for name in empty},
     }
 
@@ -123,6 +126,7 @@ def make_request(
         "outputs": {int(k): v for k, v in plan["outputs"].items()},
         "early_losses": plan["early_losses"],
         "watch": watch,
+        "suffix_event": None,
         "objective": plan.get("objective"),
         "parameters": plan["parameters"] if kind == "reference" else [],
         "wanted": plan["parameters"],

@@ -1,10 +1,10 @@
-"""How a gradient is wrong: zero, a factor, a sign, non-finite, few elements, or subtle."""
+"""How a gradient is wrong: zero, a factor, a sign, non-finite, few elements, or subtle; and whether more so over time."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Optional, Sequence, Tuple
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -16,11 +16,17 @@ FEWEST_RATIOS, RATIO_MAJORITY = 3, 0.9
 FACTOR_TOLERANCE = 0.01
 # Ratios named exactly: small whole multiples and their inverses (an adjoint run twice, a lost 1/N, ...).
 LARGEST_WHOLE = 64
+# The relative error grows if it is this many times larger over the whole tape than over its shortest part, and stays if
+# it changes by less than this part of it, both beyond what the differences leave open.
+GROWTH, STEADY = 3.0, 0.25
+# A part of a tape whose FD is not known to this fraction says nothing.
+PART_PRECISION = 0.1
+FEWEST_PARTS = 3
 
 
 @dataclass(frozen=True)
 class Signature:
-    """kind: none, zero, factor, sign, nonfinite, sparse, subtle. factor: AD / FD (float) or None."""
+    """kind: none, zero, factor, sign, nonfinite, sparse, subtle (growing: see `growth`). factor: AD / FD or None."""
 
     kind: str
     factor: Optional[float]
@@ -78,6 +84,44 @@ def signature(
     return Signature("subtle", None, "wrong by no constant factor")
 
 
+@dataclass(frozen=True)
+class Growth:
+    """How the relative error changes with the horizon: it grows, or it stays the same."""
+
+    grows: bool
+    message: str
+
+
+def growth(rows: Sequence[Mapping[str, Any]]) -> Optional[Growth]:
+    """What derivatives through the last ops of a tape say; None where they show neither growth nor constancy.
+
+    rows: ops, autodiff, finite_difference, error, by rising number of ops; the last one is the whole tape.
+    """
+    known = [
+        (int(row["ops"]), abs(row["autodiff"] - row["finite_difference"]) / size, row["error"] / size)
+        for row in rows
+        if math.isfinite(row["autodiff"])
+        and (size := abs(row["finite_difference"])) > 0.0
+        and row["error"] <= PART_PRECISION * size
+    ]
+    if len(known) < FEWEST_PARTS or known[-1][0] != rows[-1]["ops"]:
+        return None
+    listed = ", ".join(f"{_percent(error)} over the last {ops} ops" for ops, error, _ in known[:-1])
+    series = f"{listed}, {_percent(known[-1][1])} over all {known[-1][0]}"
+    low, high = known[0], known[-1]
+    pairs = list(zip(known, known[1:]))
+    rising = all(far[1] + 3.0 * far[2] >= near[1] - 3.0 * near[2] for near, far in pairs)
+    if rising and high[1] - 3.0 * high[2] >= GROWTH * low[1] and high[1] > low[1] + 3.0 * (low[2] + high[2]):
+        return Growth(True, f"the relative error grows with the horizon: {series}")
+    if all(abs(error - high[1]) <= STEADY * high[1] + 3.0 * (doubt + high[2]) for _, error, doubt in known):
+        return Growth(False, f"the relative error is the same at every horizon: {series}")
+    return None
+
+
+def _percent(part: float) -> str:
+    return f"{100.0 * part:.2g} %" if part < 1.0 else f"{100.0 * part:.0f} %"
+
+
 def _columns(*columns: Sequence[float]) -> Tuple[np.ndarray, ...]:
     arrays = tuple(np.asarray(column, dtype=np.float64).reshape(-1) for column in columns)
     if len({array.size for array in arrays}) != 1:
@@ -114,6 +158,13 @@ def _constant_ratio(ad: np.ndarray, fd: np.ndarray, err: np.ndarray, fewest: int
         return None
     exact = _whole(centre)
     return exact if exact is not None else centre
+
+
+def whole_ratio(rows: Sequence[Mapping[str, Any]]) -> Optional[float]:
+    """AD / FD where it is one whole number or its inverse, for a parameter of which there are too few ratios for more."""
+    columns = [np.array([row[k] for row in rows], float) for k in ("autodiff", "finite_difference", "error")]
+    ratio = _constant_ratio(*columns, fewest=1)
+    return _whole(ratio) if ratio is not None else None
 
 
 def _whole(factor: float) -> Optional[float]:

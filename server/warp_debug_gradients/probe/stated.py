@@ -12,18 +12,20 @@ import numpy as np
 
 from .differences import directional_derivative
 from .evaluator import EVALUATIONS, Evaluator, Steps, judge_direction, objective, precisions, run_side_by_side
+from .signature import whole_ratio
 
-FACTORS = ("factor", "sign")  # signatures that a scaling on the host would explain
 
-
-def may_be_scaled(result: dict[str, Any], plan: dict[str, Any]) -> bool:
-    """Whether backward has a loss of its own beside the stated one. A seed of the user's is itself a statement."""
-    wrong = result["verdict"] == "disagree" and result["signature"]["kind"] in FACTORS
-    return wrong and bool(plan.get("objective")) and plan["objective_kind"] == "loss"
+def may_be_scaled(result: dict[str, Any], plan: dict[str, Any]) -> float | None:
+    """The factor, where backward has a loss of its own beside the stated one. A seed of the user's is itself a statement."""
+    if result["verdict"] != "disagree" or not plan.get("objective") or plan["objective_kind"] != "loss":
+        return None
+    if result["signature"]["kind"] in ("factor", "sign"):
+        return result["signature"]["factor"]
+    return whole_ratio([*result["gradient"]["directions"], *result["gradient"]["elements"]])
 
 
 def measure_own_loss(
-    evaluator: Evaluator, gradient: np.ndarray, direction: np.ndarray, result: dict[str, Any]
+    evaluator: Evaluator, gradient: np.ndarray, direction: np.ndarray, factor: float, result: dict[str, Any]
 ) -> Steps:
     """Compare the gradient with the tape's own loss; where that agrees, the factor accuses nobody."""
     plan = {**evaluator.plan, "objective": None}
@@ -35,7 +37,7 @@ def measure_own_loss(
     judged = judge_direction(gradient, direction, estimate, evaluator.x0, plan)
     if judged.verdict != "agree":
         return
-    factor, name = result["signature"]["factor"], result["objective"]["name"]
+    name = result["objective"]["name"]
     result["verdict"], result["reason"] = "inconclusive", "scaled_objective"
     result["message"] = (
         f"AD is {factor:.4g} times the derivative of the stated objective {name}, within the error of the "

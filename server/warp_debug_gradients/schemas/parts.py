@@ -125,12 +125,22 @@ class Consumed(Model):
     read: GradientRead | None = None
 
 
+class HorizonError(Model):
+    """The derivative through the last ops of a tape alone, both ways."""
+
+    ops: int
+    autodiff: Num
+    finite_difference: Num
+    error: Num
+
+
 class Signature(Model):
     """The pattern of the error."""
 
-    kind: str = Field(description="none, zero, factor, sign, nonfinite, sparse or subtle")
+    kind: str = Field(description="none, zero, factor, sign, nonfinite, sparse, subtle or growing (with the horizon)")
     factor: Num | None = None
     message: str | None = None
+    horizons: list[HorizonError] = Field(default_factory=list[HorizonError])
 
 
 class Window(Model):
