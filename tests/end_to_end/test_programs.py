@@ -129,3 +129,15 @@ def test_the_second_iteration_is_looked_at_by_itself(measure):
     assert answer.result["verdict"] == "disagree"
     assert answer.result["iteration"] == 1
     assert answer.check(0)["verdict"] == "agree"
+
+
+def test_an_error_that_grows_with_the_horizon(measure):
+    """Every step rewrites what earlier adjoints need: the last ops' derivative is nearly right, all ops' is not."""
+    signature = measure(named("buffer_reuse-broken"), "--iteration", "0").result["signature"]
+    assert signature["kind"] == "growing"
+    rows = signature["horizons"]
+    errors = [abs(r["autodiff"] - r["finite_difference"]) / abs(r["finite_difference"]) for r in rows]
+    assert errors == sorted(errors)
+    assert errors[0] < 0.05 < 0.4 < errors[-1]
+    assert [r["ops"] for r in rows] == sorted({r["ops"] for r in rows})
+    assert "grows with the horizon" in signature["message"]

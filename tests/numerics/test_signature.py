@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from warp_debug_gradients.probe.signature import signature
+from warp_debug_gradients.probe.signature import growth, signature, whole_ratio
 
 RIGHT = np.array([1.0, -2.0, 0.5, 3.0, -0.1, 0.7])
 ERRORS = 1e-3 * np.abs(RIGHT)
@@ -103,3 +103,61 @@ def test_unmeasured_elements_are_left_out():
 def test_columns_must_fit():
     with pytest.raises(ValueError, match="belong together"):
         signature([1.0], [1.0, 2.0], [0.1])
+
+
+# --- growth with the horizon: derivatives through the last ops of a tape
+
+
+def parts(*errors, doubt=1e-4, ops=(5, 10, 20, 40)):
+    """Rows whose AD is off by these parts of an FD that grows with the ops."""
+    return [
+        {"ops": n, "autodiff": (1.0 + e) * n, "finite_difference": float(n), "error": doubt * n}
+        for n, e in zip(ops, errors)
+    ]
+
+
+def test_an_error_that_grows_with_the_horizon():
+    found = growth(parts(0.01, 0.03, 0.09, 0.4))
+    assert found.grows
+    assert (
+        "1 % over the last 5 ops, 3 % over the last 10 ops, 9 % over the last 20 ops, 40 % over all 40" in found.message
+    )
+
+
+def test_an_error_that_is_there_from_the_last_op_on():
+    found = growth(parts(1.0, 1.0, 1.02, 1.0))
+    assert not found.grows
+    assert "100 % over all 40" in found.message
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        parts(0.4, 0.09, 0.03, 0.01),  # it shrinks
+        parts(0.01, 0.3, 0.05, 0.4),  # up and down
+        parts(0.1, 0.15, 0.2, 0.25),  # neither three times as much nor the same
+        parts(0.001, 0.03, 0.09, 0.4, doubt=0.2),  # no difference is known well enough
+        parts(0.0, 0.0, 0.02, 0.03, doubt=0.03),  # all of it is within the doubt
+        parts(0.01, 0.4, ops=(5, 40)),  # too few
+    ],
+)
+def test_what_shows_neither_is_not_named(rows):
+    found = growth(rows)
+    assert found is None or not found.grows
+
+
+def test_parts_without_a_derivative_are_left_out():
+    dead = {"ops": 2, "autodiff": 0.0, "finite_difference": 0.0, "error": 1e-6}
+    assert growth([dead, *parts(0.01, 0.03, 0.09, 0.4)]).grows
+    lost = {"ops": 2, "autodiff": float("nan"), "finite_difference": 1.0, "error": 1e-6}
+    assert growth([lost, *parts(0.01, 0.03, 0.09, 0.4)]).grows
+    assert growth([*parts(0.01, 0.03, 0.09, 0.4), {**dead, "ops": 80}]) is None  # the whole tape must be known
+
+
+def test_a_whole_ratio_of_few_rows():
+    row = {"autodiff": 2.0, "finite_difference": 1.0001, "error": 1e-4}
+    assert whole_ratio([row]) == 2.0
+    assert whole_ratio([{**row, "autodiff": 0.3333}]) == pytest.approx(1 / 3)
+    assert whole_ratio([{**row, "autodiff": 1.37}]) is None
+    assert whole_ratio([row, {**row, "autodiff": 3.0}]) is None
+    assert whole_ratio([{**row, "error": 0.5}]) is None

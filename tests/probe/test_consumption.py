@@ -118,3 +118,18 @@ def test_a_view_zeroed_before_its_use_shows_in_a_parameter_that_never_moves():
     assert not zeroed_under_view(history("wbRZwbRZ"))
     assert not zeroed_under_view(history("wbrzWbrz"))  # nobody holds a view
     assert not zeroed_under_view(history("wb"))
+
+
+@pytest.mark.parametrize(
+    ("text", "calls", "parts"),
+    [
+        ("bbr", [0, 1], 1),  # a warm-up whose gradient stays in the buffer, or two batches: the same history
+        ("bzbr", [1], 1),  # a warm-up that is zeroed
+        ("wbrbr", [0, 1], 1),  # logged after each window, summed in the buffer
+        ("wbrzbr", [0, 1], 2),  # zeroed between two reads: summed by the program, or logged and lost
+    ],
+)
+def test_windows_that_are_read_one_by_one(text, calls, parts):
+    (iteration,) = split_iterations(history(text))
+    used = consumed(iteration)
+    assert (used.calls, used.parts) == (calls, parts)

@@ -193,3 +193,30 @@ def test_every_reason_comes_with_advice(reason):
     message = explain.headline_message({**check, "parameter": {"name": "theta"}}, [], {})
     assert message.startswith("Not decided for theta in iteration 0: Said so. ")
     assert len(message) > len("Not decided for theta in iteration 0: Said so. ") + 20
+
+
+def right_check(iteration, **more):
+    return {
+        "verdict": "agree",
+        "iteration": iteration,
+        "parameter": {"name": "theta"},
+        "horizon": {"full": True},
+        **more,
+    }
+
+
+def test_a_backward_before_the_loop_is_told():
+    """Its gradient, never zeroed, makes the first update twice as large; the sum of both losses agrees with it."""
+    trace = {"iterations": [{"index": k, "backward_calls": calls} for k, calls in enumerate([[0, 1], [2], [3]])]}
+    assert "sums 2 backward calls, every other 1" in explain.headline_message(right_check(0), [], trace)
+    assert "sums" not in explain.headline_message(right_check(1), [], trace)
+    even = {"iterations": [{"index": k, "backward_calls": [2 * k, 2 * k + 1]} for k in range(3)]}
+    assert "sums" not in explain.headline_message(right_check(0), [], even)
+
+
+def test_a_sum_on_the_host_is_taken_for_granted_and_said():
+    spots = explain.blind_spots(
+        [right_check(0, consumed={"parts": 2}), right_check(1, consumed={"parts": 2})], {}, False
+    )
+    assert len([text for text in spots if "read 2 times, zeroed in between" in text]) == 1
+    assert not any("in between" in text for text in explain.blind_spots([right_check(0)], {}, False))

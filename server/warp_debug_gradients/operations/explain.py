@@ -87,7 +87,28 @@ def headline_message(check: dict[str, Any], checks: list[dict[str, Any]], trace:
     if check["verdict"] == "inconclusive":
         return f"Not decided for {parameter} {where}: {said}. {ADVICE.get(check.get('reason') or '', '')}".strip()
     whole = "over the full horizon" if (check.get("horizon") or {}).get("full", True) else "over PART of the horizon"
-    return f"The gradient of {parameter} is right {where}, {whole}.{other_reason(trace)}"
+    more = more_windows_than_others(check, trace)
+    return (
+        f"The gradient of {parameter} is right {where}, {whole}.{f' But {more}.' if more else ''}{other_reason(trace)}"
+    )
+
+
+def more_windows_than_others(check: dict[str, Any], trace: dict[str, Any]) -> str:
+    """An iteration that sums more backward calls than all others do: one of them may be left over."""
+    calls = {item.get("index", k): _calls(item) for k, item in enumerate(trace.get("iterations") or [])}
+    own = calls.pop(check.get("iteration"), 0)
+    usual = set(calls.values())
+    if len(calls) < 2 or len(usual) != 1 or own <= (n := usual.pop()):
+        return ""
+    return (
+        f"iteration {check.get('iteration')} sums {own} backward calls, every other {n}: where a backward pass before the "
+        "loop left its gradient behind, the first update has it on top, and it counts as part of the objective here"
+    )
+
+
+def _calls(item: dict[str, Any]) -> int:
+    calls = item.get("backward_calls")
+    return len(calls) if isinstance(calls, list) else int(calls or 0)
 
 
 def is_truncated(check: dict[str, Any]) -> bool:
@@ -278,7 +299,10 @@ def blind_spots(checks: list[dict[str, Any]], trace: dict[str, Any], unfinished:
         f"iterations other than {', '.join(str(k) for k in sorted({c.get('iteration') for c in checks}, key=str))}"
     ]
     for check in checks:
-        spots += [text for text in check.get("not_covered") or [] if text not in spots]
+        parts = (check.get("consumed") or {}).get("parts") or 1
+        read = f"whether the program adds up the gradients that it read {parts} times, zeroed in between (taken for granted)"
+        found = [*(check.get("not_covered") or []), *([read] if parts > 1 else [])]
+        spots += [text for text in found if text not in spots]
     leaves = [leaf["name"] for leaf in trace.get("leaves") or []]
     if leaves:
         spots.append(f"leaves whose gradient nobody reads: {', '.join(leaves[:6])}")

@@ -102,7 +102,7 @@ def _check_parameter(
         "values": [base, *again],
         "reproducible": all(v == base or (v != v and base != base) for v in again),
     }
-    result["consumed"] = {k: used[k] for k in ("when", "calls", "discarded", "edited", "norm")} | {
+    result["consumed"] = {k: used[k] for k in ("when", "calls", "discarded", "edited", "norm", "parts")} | {
         "read": _read_place(used)
     }
     if any(not r["ok"] for r in repeats):

@@ -52,7 +52,8 @@ class Consumed:
     """The gradient that an iteration's update used.
 
     when: 'after' backward (as it should be), 'before' (a stale read), 'zeroed' (read after zeroing), 'unseen'.
-    calls: the backward calls whose gradient is in it. discarded: calls whose gradient was zeroed unread.
+    calls: the backward calls whose gradient is in it. parts: how many reads it is the sum of, where the buffer was
+    zeroed between reads. discarded: calls whose gradient was zeroed unread.
     """
 
     gradient: np.ndarray | None
@@ -63,6 +64,7 @@ class Consumed:
     read: Entry | None
     edited: bool
     end_event: int
+    parts: int = 1
 
 
 @dataclass
@@ -186,7 +188,15 @@ def consumed(iteration: list[Entry]) -> Consumed:
         norm = float(np.linalg.norm(total)) if total is not None else used[-1].read_norm
         unread = [c for s in held for c in s.calls if c not in calls]
         return Consumed(
-            total, norm, "after", calls, unread, last, any(s.edited for s in used), max(last.event, last_backward)
+            total,
+            norm,
+            "after",
+            calls,
+            unread,
+            last,
+            any(s.edited for s in used),
+            max(last.event, last_backward),
+            len(used),
         )
     every = [c for s in held for c in s.calls]
     if after_zero is not None:

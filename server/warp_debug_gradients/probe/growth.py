@@ -19,6 +19,7 @@ from .signature import Growth, growth
 PARTS = (0.125, 0.25, 0.5)
 KINDS = ("subtle", "factor")  # what is zero, of the wrong sign or not finite is so at every horizon
 EVALUATIONS_A_PART = 7
+SAME = 1e-3  # two gradients are one
 FEWEST_OPS = 4  # of a tape whose parts say anything
 
 
@@ -42,6 +43,10 @@ def measure_growth(
         result["not_covered"].append("whether the error grows with the horizon, for lack of time")
         return
     call = plan["backward_calls"][0]
+    whole = result["gradient"]["directions"][0]
+    own = evaluator.reference["contributions"].get(call, {}).get(parameter["key"])
+    if own is None or not math.isclose(float(np.asarray(own) @ direction), whole["autodiff"], rel_tol=SAME):
+        return  # what is consumed is not what this backward pass gave: it is stale, or accumulated
     first, last = parameter["check_event"], plan["call_events"][str(call)]
     rows = []
     for part in PARTS[: options.horizons]:
@@ -50,7 +55,6 @@ def measure_growth(
         )
         if row is not None and row["ops"] not in [other["ops"] for other in rows]:
             rows.append(row)
-    whole = result["gradient"]["directions"][0]
     rows.append({"ops": plan["ops"], **{k: whole[k] for k in ("autodiff", "finite_difference", "error")}})
     found = growth(rows)
     if found is not None:

@@ -38,6 +38,9 @@ def measure_own_loss(
     if judged.verdict != "agree":
         return
     name = result["objective"]["name"]
+    result["signature"].update(
+        kind="sign" if factor == -1.0 else "factor", factor=factor, message=f"AD / FD is {factor:.4g} throughout"
+    )
     result["verdict"], result["reason"] = "inconclusive", "scaled_objective"
     result["message"] = (
         f"AD is {factor:.4g} times the derivative of the stated objective {name}, within the error of the "

@@ -122,6 +122,7 @@ class Consumed(Model):
     discarded: list[int] = Field(default_factory=list[int], description="Calls whose gradient was zeroed unread")
     edited: bool | None = Field(None, description="True if it was changed between backward and the read")
     norm: Num | None = None
+    parts: int = Field(1, description="Reads whose sum it is, where the buffer was zeroed between them")
     read: GradientRead | None = None
 
 
