@@ -85,7 +85,14 @@ class Program:
         if request["kind"] == "reference":
             total = np.sum([self.gradients[c] for c in self.used], axis=0)
             unread = [c for c in range(len(self.losses)) if c not in self.used]
-            used = {"gradient": total, "norm": 0.0, "when": "after", "calls": self.used, "discarded": unread}
+            used = {
+                "gradient": total,
+                "norm": 0.0,
+                "when": "after",
+                "calls": self.used,
+                "discarded": unread,
+                "parts": 1,
+            }
             reply["values"] = {KEY: self.x0}
             reply["consumed"] = {KEY: {**used, "read": None, "edited": False}}
             reply["contributions"] = {c: {KEY: g} for c, g in enumerate(self.gradients)}
