@@ -107,8 +107,9 @@ def build_result(
     result.causes = joined(causes, explain.proven_causes(check, trace, tape, places(measurement, check)[1]))
     if check["verdict"] == "inconclusive":
         result.causes = [cause for cause in result.causes if cause.code != "warp_defect"]
-        for cause in result.causes:
-            cause.confidence = "possible"
+        for cause in result.causes:  # a function's own adjoint is judged by its own differences, not by the objective's
+            alone = cause.code == "custom_gradient" and cause.confidence == "proven"
+            cause.confidence = "likely" if alone else "possible"
     result.reason = reason_of(result, check)
     result.message = ledger_message(result, check)
     result.ruled_out = ruled_out(result)

@@ -100,7 +100,7 @@ class Diagnosis:
         wrong = [c for c in checks if c["verdict"] == "disagree" and c is not first]
         later = [c for c in wrong if c["parameter"]["key"] == first["parameter"]["key"]][:1]
         found: BisectStepsResult | None = None
-        causes = situations.situations(first)
+        causes: list[Cause] = []
         for check in [first, *later]:
             try:
                 ledgers.require_fork(trace)
@@ -121,7 +121,7 @@ class Diagnosis:
             self._stage("locate", located_here.message)
             found = found or located_here
             causes += new_causes(causes, located_here.causes)
-        return found, causes
+        return found, ranked(causes, situations.situations(first))
 
     def _ended(self, ended: ledgers.Ended) -> DiagnoseResult:
         result = DiagnoseResult(**self.measurement.base(), **ended.fields)
@@ -157,6 +157,16 @@ class Diagnosis:
         now = time.monotonic()
         self.stages.append(Stage(name=name, said=said, seconds=round(now - self.began, 2)))
         self.began = now
+
+
+def ranked(located: list[Cause], situation: list[Cause]) -> list[Cause]:
+    """What was shown, then what the undecided check amounts to, then what is merely possible.
+
+    One code is said once: the ledger of an undecided check may name the same situation at a launch.
+    """
+    shown = [c for c in located if c.confidence != "possible"]
+    known = {c.code for c in [*shown, *situation]}
+    return [*shown, *situation, *(c for c in located if c.confidence == "possible" and c.code not in known)]
 
 
 def new_causes(known: list[Cause], found: list[Cause]) -> list[Cause]:

@@ -1,0 +1,118 @@
+"""From checks, lines and leads to causes: hand-made records with known answers."""
+
+import pytest
+
+from warp_debug_gradients.catalogue import CATALOGUE
+from warp_debug_gradients.operations.diagnose import new_causes, ranked
+from warp_debug_gradients.operations.line_search import line_of, line_sentence
+from warp_debug_gradients.operations.scan_leads import harmless, with_leads
+from warp_debug_gradients.operations.situations import SITUATIONS, blocked, right, situations
+from warp_debug_gradients.patterns import STRONG, WEAK, Hit, Pattern
+from warp_debug_gradients.schemas import Cause, ScriptError
+
+AGREES = {
+    "iteration": 0,
+    "verdict": "agree",
+    "parameter": {"name": "beam.stiffness"},
+    "horizon": {"to": {"file": "train.py", "line": 40}},
+    "gradient": {"autodiff": 2.0, "finite_difference": 2.0001, "error": 1e-4},
+}
+
+
+def check_with_line(taken, limit=0.5, falls=True, cosine=1.0):
+    line = {"points": [[0.1, 4.0], [0.4, 1.0], [1.6, 9.0]], "best": 0.4, "falls": falls, "limit": limit, "base": 5.0}
+    return {**AGREES, "line": line, "update": {"rate": taken, "cosine": cosine, "length": 1.0} if taken else None}
+
+
+@pytest.mark.parametrize(
+    ("taken", "limit", "advice"),
+    [
+        (2.0, 0.5, "beyond what the objective's curvature"),
+        (2.0, None, "5 times the one"),
+        (0.001, 0.5, "raise the learning rate"),
+        (0.3, 0.5, "Look at the learning rate, the loss's scale"),
+        (None, 0.5, "Look at the learning rate, the loss's scale"),
+    ],
+)
+def test_a_right_gradient_with_the_step_that_was_taken(taken, limit, advice):
+    cause = right([check_with_line(taken, limit)], {"iterations": []})
+    assert (cause.code, cause.confidence, cause.line) == ("gradients_correct", "proven", 40)
+    assert advice in cause.repair
+    assert "AD = 2, FD = 2.0001" in cause.evidence[0]
+    assert "lowest, 1 (from 5)" in cause.evidence[1]
+
+
+def test_a_line_that_nowhere_falls_is_no_statement_about_the_step():
+    found = line_of(check_with_line(2.0, falls=False))
+    assert "no step lowers the objective" in line_sentence(found, 0)
+
+
+def test_an_update_across_the_gradient_is_named():
+    assert "does not follow the gradient (cosine 0.1)" in line_sentence(line_of(check_with_line(0.4, cosine=0.1)), 3)
+
+
+@pytest.mark.parametrize("reason", SITUATIONS)
+def test_every_reason_has_its_situation(reason):
+    check = {
+        **AGREES,
+        "verdict": "inconclusive",
+        "reason": reason,
+        "message": "measured so.",
+        "repeats": {"values": [1.0, 3.0]},
+    }
+    (cause,) = situations(check)
+    assert cause.code in CATALOGUE
+    assert "measured so" in cause.evidence
+    assert "2 repeats of the objective spread over 2" in cause.evidence
+    assert situations({**check, "verdict": "disagree"}) == []
+    assert situations({**check, "reason": "not_measured"}) == []
+
+
+def test_a_program_that_does_not_run_has_its_line():
+    error = ScriptError(type="NameError", message="name 'k' is not defined", file="a.py", line=3, advice="Define k.")
+    cause = blocked(error)
+    assert (cause.code, cause.file, cause.line, cause.repair) == ("does_not_run", "a.py", 3, "Define k.")
+
+
+def cause(code, confidence="likely", line=1, **more):
+    return Cause(code=code, confidence=confidence, file="a.py", line=line, **more)
+
+
+def test_a_later_ledger_adds_only_what_is_new():
+    known = [cause("overwrite", line=5)]
+    found = [cause("overwrite", line=9), cause("stale_gradient", line=5), cause("stale_gradient", line=7)]
+    assert [c.line for c in new_causes(known, found)] == [7]
+    assert new_causes([], found) == found
+
+
+def test_an_undecided_check_ranks_what_was_shown_first():
+    located = [cause("overwrite", "possible"), cause("custom_gradient"), cause("precision_floor", "possible")]
+    codes = [c.code for c in ranked(located, [cause("precision_floor")])]
+    assert codes == ["custom_gradient", "precision_floor", "overwrite"]
+
+
+def hit(code, line, likelihood=STRONG, variable=None, function=None):
+    pattern = Pattern(name="p", code=code, why="it hurts", harmless="else", repair="Mend it.")
+    return Hit(pattern, likelihood, "a.py", line, "x[i] *= 2.0", variable=variable, function=function)
+
+
+def test_a_lead_supports_the_cause_of_its_kind_at_its_place():
+    supported = with_leads([cause("overwrite", line=5)], [hit("overwrite", 5)], wrong=True)[0]
+    assert "the source shows it: a.py:5" in supported.evidence[-1]
+    assert (
+        with_leads([cause("overwrite", line=5)], [hit("overwrite", 9), hit("seed_mismatch", 5)], True)[0].evidence == []
+    )
+
+
+def test_leads_stand_in_only_where_the_gradient_is_wrong_and_nothing_is_known():
+    leads = [hit("inplace_muldiv", 3, function="step"), hit("seed_mismatch", 8), hit("overwrite", 9, WEAK)]
+    assert [c.code for c in with_leads([], leads, wrong=True)] == ["inplace_muldiv", "seed_mismatch"]
+    assert all(c.confidence == "possible" for c in with_leads([], leads, wrong=True))
+    assert with_leads([], leads, wrong=False) == []
+    unexplained = cause("warp_defect", "possible", kernel="step")
+    assert [c.code for c in with_leads([unexplained], leads, wrong=True)] == ["inplace_muldiv", "warp_defect"]
+
+
+def test_where_the_gradient_agrees_strong_leads_are_ruled_out():
+    assert harmless([hit("overwrite", 4, WEAK)]) == []
+    assert "overwrite a.py:4" in harmless([hit("overwrite", 4)])[0]
