@@ -5,7 +5,7 @@ import pytest
 from warp_debug_gradients.catalogue import CATALOGUE
 from warp_debug_gradients.operations.diagnose import new_causes, ranked
 from warp_debug_gradients.operations.line_search import line_of, line_sentence
-from warp_debug_gradients.operations.scan_leads import harmless, with_leads
+from warp_debug_gradients.operations.scan_leads import at_their_constructs, harmless, with_leads
 from warp_debug_gradients.operations.situations import SITUATIONS, blocked, right, situations
 from warp_debug_gradients.patterns import STRONG, WEAK, Hit, Pattern
 from warp_debug_gradients.schemas import Cause, ScriptError
@@ -116,3 +116,20 @@ def test_leads_stand_in_only_where_the_gradient_is_wrong_and_nothing_is_known():
 def test_where_the_gradient_agrees_strong_leads_are_ruled_out():
     assert harmless([hit("overwrite", 4, WEAK)]) == []
     assert "overwrite a.py:4" in harmless([hit("overwrite", 4)])[0]
+
+
+def test_a_zero_gradient_that_differences_do_not_settle_is_placed_at_its_steps():
+    check = {"verdict": "inconclusive", "gradient": {"directions": [{"autodiff": 0.0}, {"autodiff": 0.0}]}}
+    (found,) = at_their_constructs([], check, [hit("piecewise_constant", 18)])
+    assert (found.code, found.confidence, found.line) == ("piecewise_constant", "likely", 18)
+    slope = {"verdict": "inconclusive", "gradient": {"directions": [{"autodiff": 0.0}, {"autodiff": 1e-3}]}}
+    assert at_their_constructs([], slope, [hit("piecewise_constant", 18)]) == []
+    assert at_their_constructs([], check, [hit("piecewise_constant", 18, WEAK)]) == []
+
+
+def test_a_situation_moves_to_the_construct_behind_it():
+    (found,) = at_their_constructs(
+        [cause("stochastic_forward", line=70)], {"verdict": "inconclusive"}, [hit("stochastic_forward", 12)]
+    )
+    assert found.line == 12
+    assert "a.py:12" in found.evidence[-1]

@@ -11,7 +11,7 @@ from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.bisect_steps import build_result as located
 from warp_debug_gradients.operations.iterations import choose_iterations
 from warp_debug_gradients.operations.measurement import Measurement
-from warp_debug_gradients.operations.scan_leads import harmless, with_leads
+from warp_debug_gradients.operations.scan_leads import at_their_constructs, harmless, with_leads
 from warp_debug_gradients.operations.scan_patterns import pattern_hit
 from warp_debug_gradients.patterns import STRONG, Scan, examine
 from warp_debug_gradients.schemas import (
@@ -67,9 +67,12 @@ class Diagnosis:
             result = self._result(check, None, [situations.right(checks, trace)])
             result.ruled_out += harmless(self._scan(trace).hits)
             return result
-        found, causes = await self._locate(trace, checks)
+        first = gradcheck.pick_headline(checks)
+        found, located_causes = await self._locate(trace, checks, first)
         scan = self._scan(trace)
-        result = self._result(check, found, with_leads(causes, scan.hits, check.verdict == "disagree"))
+        situation = at_their_constructs(situations.situations(first), first, scan.hits)
+        causes = with_leads(ranked(located_causes, situation), scan.hits, check.verdict == "disagree")
+        result = self._result(check, found, causes)
         result.leads = [pattern_hit(h) for h in scan.hits[:MOST_LEADS]]
         return result
 
@@ -93,10 +96,9 @@ class Diagnosis:
         return await run_rerun_engine(self.measurement, trace, plans, OPTIONS), engine
 
     async def _locate(
-        self, trace: dict[str, Any], checks: list[dict[str, Any]]
+        self, trace: dict[str, Any], checks: list[dict[str, Any]], first: dict[str, Any]
     ) -> tuple[BisectStepsResult | None, list[Cause]]:
         """The ledger of the headline's iteration, and that of another iteration that is wrong: one fault can hide another."""
-        first = gradcheck.pick_headline(checks)
         wrong = [c for c in checks if c["verdict"] == "disagree" and c is not first]
         later = [c for c in wrong if c["parameter"]["key"] == first["parameter"]["key"]][:1]
         found: BisectStepsResult | None = None
@@ -121,7 +123,7 @@ class Diagnosis:
             self._stage("locate", located_here.message)
             found = found or located_here
             causes += new_causes(causes, located_here.causes)
-        return found, ranked(causes, situations.situations(first))
+        return found, causes
 
     def _ended(self, ended: ledgers.Ended) -> DiagnoseResult:
         result = DiagnoseResult(**self.measurement.base(), **ended.fields)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from warp_debug_gradients.patterns import STRONG, Hit
 from warp_debug_gradients.schemas import Cause
 
 UNEXPLAINED = "warp_defect"  # what a jump is called whose kernel shows no known construct
 MOST = 3
+STEPS = "piecewise_constant"
+IN_KERNEL = "the error comes from a launch of this kernel"
+NOT_LOCATED = "no measurement located the error"
 
 
 def with_leads(causes: list[Cause], hits: Sequence[Hit], wrong: bool) -> list[Cause]:
@@ -26,8 +30,30 @@ def with_leads(causes: list[Cause], hits: Sequence[Hit], wrong: bool) -> list[Ca
     if not causes or all(c.code == UNEXPLAINED and c.confidence == "possible" for c in causes):
         kernels = {c.kernel for c in causes if c.kernel}
         near = [h for h in strong if h.function in kernels] if kernels else strong
-        return [_cause(h, bool(kernels)) for h in near[:MOST]] + causes
+        return [_cause(h, IN_KERNEL if kernels else NOT_LOCATED) for h in near[:MOST]] + causes
     return causes
+
+
+def at_their_constructs(situation: list[Cause], check: dict[str, Any], hits: Sequence[Hit]) -> list[Cause]:
+    """What an undecided check amounts to, placed at the construct that the source shows for it.
+
+    A gradient of exactly zero whose differences do not settle, with a cast, floor or comparison on the way, is
+    the derivative of a piecewise constant objective until a smoother measurement says otherwise.
+    """
+    directions = (check.get("gradient") or {}).get("directions") or []
+    zero = bool(directions) and all(d.get("autodiff") == 0.0 for d in directions)
+    steps = next((h for h in hits if h.code == STEPS and h.likelihood == STRONG), None)
+    if check["verdict"] == "inconclusive" and not situation and zero and steps is not None:
+        evidence = ["AD is exactly 0 along every direction, and the differences do not settle"]
+        cause = _cause(steps, evidence[0])
+        cause.confidence = "likely"
+        return [cause]
+    for cause in situation:
+        lead = next((h for h in hits if h.code == cause.code), None)
+        if lead is not None:
+            cause.file, cause.line, cause.function = lead.file, lead.line, lead.function
+            cause.evidence.append(f"the source shows it: {lead.file}:{lead.line}: {lead.construct}")
+    return situation
 
 
 def _same(cause: Cause, hit: Hit) -> bool:
@@ -37,12 +63,7 @@ def _same(cause: Cause, hit: Hit) -> bool:
     return (cause.file, cause.line) in places or (hit.variable is not None and hit.variable in cause.variables)
 
 
-def _cause(hit: Hit, located: bool) -> Cause:
-    why = (
-        "the jump is in this kernel, and its source shows"
-        if located
-        else "nothing was located by measuring; the source shows"
-    )
+def _cause(hit: Hit, why: str) -> Cause:
     return Cause(
         code=hit.code,
         confidence="possible",
@@ -50,7 +71,7 @@ def _cause(hit: Hit, located: bool) -> Cause:
         line=hit.line,
         function=hit.function,
         variables=[hit.variable] if hit.variable else [],
-        evidence=[f"{why} {hit.construct}: {hit.pattern.why}"],
+        evidence=[why, f"the source shows {hit.construct}: {hit.pattern.why}"],
         repair=hit.pattern.repair,
     )
 
