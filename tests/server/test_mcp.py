@@ -120,6 +120,20 @@ async def test_another_projects_client(server):
         assert result.data.gradient.autodiff == pytest.approx(-0.238)
 
 
+async def test_the_list_of_tools_is_short(capsys):
+    """What every conversation pays for: the names, descriptions and arguments (clients keep result schemas to themselves)."""
+    from warp_debug_gradients.app import mcp
+
+    tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in await mcp.list_tools()]
+    sizes = {
+        tool["name"]: len(json.dumps({k: v for k, v in tool.items() if k != "outputSchema"})) // 4 for tool in tools
+    }
+    with capsys.disabled():
+        print(f"\ntokens (a quarter of the characters): {sizes}, together {sum(sizes.values())}")
+    assert len(tools) <= 9
+    assert sum(sizes.values()) < 4000
+
+
 @pytest.mark.parametrize("name", TOOLS)
 async def test_the_published_contract(name, request):
     """A changed schema or description shows in review. UPDATE_SNAPSHOTS=1 writes it anew."""

@@ -12,40 +12,25 @@ class Target(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    script: str | None = Field(None, description="The script, relative to the workspace. It is run unedited.")
-    module: str | None = Field(None, description="Instead of `script`: a module, as in `python -m pkg.train`.")
-    forward: str | None = Field(
-        None, description="Instead of `script`: a callable that computes the loss, such as 'model.py:rollout'."
-    )
-    inputs: str | None = Field(
-        None, description="With `forward`: a callable that makes its arguments, such as 'model.py:make_inputs'."
-    )
-    args: list[str] = Field(default_factory=list, description="The script's own command line arguments.")
-    cwd: str | None = Field(None, description="Folder to run in, relative to the workspace. Default: the workspace.")
-    python: str | None = Field(
-        None, description="The user's interpreter. Default: the workspace's .venv, else the active virtual environment."
-    )
-    device: str | None = Field(None, description="Warp device, such as 'cpu' or 'cuda:0'. Default: the script's own.")
+    script: str | None = Field(None, description="Path in the workspace; it is run unedited.")
+    module: str | None = Field(None, description="Instead of script, as in `python -m pkg.train`.")
+    forward: str | None = Field(None, description="Instead of script: a loss function, 'model.py:rollout'.")
+    inputs: str | None = Field(None, description="With forward: makes its arguments, 'model.py:make_inputs'.")
+    args: list[str] = Field(default_factory=list, description="The script's own arguments.")
+    cwd: str | None = Field(None, description="Folder to run in. Default: the workspace.")
+    python: str | None = Field(None, description="Interpreter. Default: the workspace's .venv, else VIRTUAL_ENV.")
+    device: str | None = Field(None, description="Such as 'cpu'. Default: the script's own.")
     overrides: dict[str, bool | int | float | str] = Field(
-        default_factory=dict,
-        description="Module constants replaced in memory while the file is compiled, such as "
-        '{"train.NUM_STEPS": 10} for NUM_STEPS in train.py. The file on disk is not changed.',
+        default_factory=dict, description='Module constants, replaced in memory: {"train.NUM_STEPS": 10}.'
     )
-    parameter: str | None = Field(
-        None,
-        description="The parameter by the user's variable name, such as 'model.weights'. Default: found by itself.",
-    )
+    parameter: str | None = Field(None, description="The trained array's name, 'model.weights'. Default: found.")
     objective: str | None = Field(
         None,
-        description="Expression evaluated where `backward` is called, such as 'loss.numpy()[0]'. "
-        "Default: the sum of the losses handed to `backward` in the iteration.",
+        description="Expression evaluated where backward is called, 'loss.numpy()[0]'. Default: the sum of the losses "
+        "handed to backward.",
     )
-    env: list[str] = Field(
-        default_factory=list,
-        description="Names of environment variables to pass on to the script. Others that look like secrets, or that "
-        "runs do not usually need, are withheld from it.",
-    )
-    timeout_s: float = Field(50.0, gt=0, le=3600, description="Wall-clock budget of the whole call, in seconds.")
+    env: list[str] = Field(default_factory=list, description="Names of environment variables to pass on.")
+    timeout_s: float = Field(50.0, gt=0, le=3600, description="Seconds for the whole call.")
 
 
 class RunReproRequest(Target):
@@ -58,11 +43,9 @@ class GradcheckRequest(Target):
     iteration: int | None = Field(
         None,
         ge=0,
-        description="Optimizer iteration to check, counted from 0. Default: the first, the next, and a turn.",
+        description="Optimizer iteration, from 0. Default: the first, the next, and a turn.",
     )
-    engine: Engine = Field(
-        "auto", description="How evaluations are made: 'fork' (fast, CPU), 'rerun' (a new process each), or 'auto'."
-    )
+    engine: Engine = Field("auto", description="'fork' (fast, CPU), 'rerun' (a new process an evaluation), or 'auto'.")
 
 
 class EnableTrackerRequest(Target):
