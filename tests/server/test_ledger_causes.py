@@ -452,3 +452,15 @@ def test_work_after_the_loss_that_puts_nothing_in_is_harmless():
         jumps=[jump(share_restored=0.0)], overwrites=[overwrite()], observations=[seen("after_loss", **LAUNCH)]
     )
     assert [c.code for c in ledger_causes(clobbering)] == ["overwrite"]
+
+
+def test_a_saved_state_that_a_segment_copies_in_is_truncation_where_there_are_several_segments():
+    term = {
+        "variable": "string.place", "value": 0.6, "share": 0.6, "significant": True,
+        "allocated": {"file": "train.py", "line": 9}, "writer": {"what": "wp.copy", "file": "train.py", "line": 57},
+    }  # fmt: skip
+    several = Context(tape={"file": "train.py", "line": 94}, inside=True, windows=7)
+    (cause,) = ledger_causes({"truncated": [term]}, None, several)
+    assert (cause.code, cause.line) == ("truncation", 94)
+    (cause,) = ledger_causes({"truncated": [term]}, None, Context(tape={"file": "train.py", "line": 94}, inside=True))
+    assert (cause.code, cause.line) == ("unrecorded_operation", 57)

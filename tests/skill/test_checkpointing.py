@@ -1,5 +1,6 @@
 """The hand-written checkpointing: the full tape's gradient, in memory that grows like the square root of the steps."""
 
+import json
 import re
 
 import numpy as np
@@ -39,3 +40,17 @@ def test_a_dropped_adjoint_is_wrong(train):
     full, _, _ = train("broken", "--full")  # one segment: no boundary, nothing to drop
     gradient, _, _ = train("broken")
     assert np.all(gradient / full < 0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "verdict", "causes"), [("repaired", "agree", []), ("broken", "disagree", ["truncation"])]
+)
+def test_nobody_names_parameter_or_objective(shell, file, verdict, causes):
+    done = shell(
+        f"warp-debug-gradients bisect-steps examples/checkpointing/{file}.py --set {file}.POINTS=200 --json --timeout 200"
+    )
+    found = json.loads(done.stdout)
+    assert found["verdict"] == verdict, found["message"]
+    assert found["parameter"] == "self.stiffness"
+    assert [c["code"] for c in found["causes"]] == causes

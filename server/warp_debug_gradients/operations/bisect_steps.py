@@ -102,7 +102,8 @@ def build_result(
     backward = backward_place(check, kept.get("backward_call"))
     tape = tape_place(measurement.workspace, backward)
     unrecorded = _unrecorded(measurement, tape, backward)
-    context = Context(tape, backward, covers_all(check, kept), unrecorded, check["verdict"])
+    windows = int(horizon.get("windows") or 1)
+    context = Context(tape, backward, covers_all(check, kept), unrecorded, check["verdict"], windows)
     causes = ledger_causes(kept, constructs, context)
     result.causes = joined(causes, explain.proven_causes(check, trace, tape, places(measurement, check)[1]))
     if check["verdict"] == "inconclusive":
@@ -110,6 +111,11 @@ def build_result(
         for cause in result.causes:  # a function's own adjoint is judged by its own differences, not by the objective's
             alone = cause.code == "custom_gradient" and cause.confidence == "proven"
             cause.confidence = "likely" if alone else "possible"
+    if windows > 1 and check["verdict"] == "agree" and result.truncated:
+        names = ", ".join(t.variable or "?" for t in result.truncated[:4] if t.significant)
+        if names:
+            result.notes.append(f"{names}: what the tape hands on to another tape of the iteration; the whole agrees.")
+        result.truncated = []
     result.reason = reason_of(result, check)
     result.message = ledger_message(result, check)
     result.ruled_out = ruled_out(result)

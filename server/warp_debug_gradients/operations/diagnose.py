@@ -9,7 +9,7 @@ from warp_debug_gradients.errors import DebugGradientsError
 from warp_debug_gradients.operations import gradcheck, situations
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.bisect_steps import build_result as located
-from warp_debug_gradients.operations.iterations import choose_iterations
+from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
 from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.operations.scan_leads import at_their_constructs, harmless, with_leads
 from warp_debug_gradients.operations.scan_patterns import pattern_hit
@@ -86,14 +86,13 @@ class Diagnosis:
 
     async def _check(self, trace: dict[str, Any]) -> tuple[ProbeOutcome, str]:
         request = self.measurement.request
-        plans = [trace["iterations"][k]["plan"] for k in choose_iterations(trace, request.iteration)]
+        plan = plan_of(trace, choose_iterations(trace, request.iteration))
         engine = gradcheck.choose_engine(request.engine, trace)
         if engine == "fork":
-            plan = {"iterations": plans}
             return await self.measurement.probe("evaluate", share=CHECK_SHARE, plan=plan, options=OPTIONS), engine
         from warp_debug_gradients.operations.rerun import run_rerun_engine
 
-        return await run_rerun_engine(self.measurement, trace, plans, OPTIONS), engine
+        return await run_rerun_engine(self.measurement, trace, plan["iterations"], OPTIONS), engine
 
     async def _locate(
         self, trace: dict[str, Any], checks: list[dict[str, Any]], first: dict[str, Any]

@@ -103,6 +103,9 @@ async def keep_ledger(
     plan = trace["iterations"][position]["plan"]
     extra: dict[str, Any] = {"ledger": {**settings(check), "isolate": isolate}}
     call = suspicious_call(check)
+    stating = plan.get("objective_calls") or []
+    if call is None and stating and len(plan["backward_calls"]) > len(stating):
+        call = stating[-1]  # the head of a chain of tapes: what its tape hands on shows there
     if call is not None:
         extra["call"] = call
     outcome = await measurement.probe("ledger", share=share, name=name, plan={"iterations": [plan]}, **extra)

@@ -51,6 +51,7 @@ class Context:
     unrecorded: the place of the statement that writes a variable and that the tape does not record, with
         "host": whether NumPy takes part; None where none is found.
     verdict: of the check of the whole gradient; None where none was made.
+    windows: backward calls of the iteration. Where there are several, a state that a tape copies in is the end of another.
     """
 
     tape: Place | None = None
@@ -58,6 +59,7 @@ class Context:
     inside: bool | None = None
     unrecorded: Callable[[str], Place | None] = lambda variable: None
     verdict: str | None = None
+    windows: int = 1
 
 
 def ledger_causes(
@@ -300,6 +302,8 @@ def _stale(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
 
 def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     """A derivative that comes in from outside the record: from before the tape, or past it."""
+    if context.windows > 1 and context.verdict == "agree":
+        return []  # the tapes of the iteration hand it on to each other
     terms = [t for t in ledger.get("truncated") or [] if t.get("significant")]
     found: list[tuple[float, Cause]] = []
     before: list[dict[str, Any]] = []
@@ -307,7 +311,8 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         name = term.get("variable") or "an array"
         filled = term.get("writer") or {}  # measured; what the source shows is only asked where nothing was seen
         writer = filled or context.unrecorded(name) or {}
-        if context.inside is not True and not writer:
+        loaded = context.windows > 1 and "copy" in str(filled.get("what"))  # a segment's saved initial state
+        if loaded or (context.inside is not True and not writer):
             before.append(term)
             continue
         made = _made_inside(term, context)

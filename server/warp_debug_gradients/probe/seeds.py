@@ -12,6 +12,9 @@ from .leaves import Leaf
 from .registry import Registry
 from .tapes import TapeState
 
+MOST_LINKS = 64  # arrays whose last read gradient is remembered, and their largest size
+LARGEST_LINK = 4_000_000
+
 
 class SeedMemory:
     """Seed arrays handed to `backward(grads=...)`: a backward pass may consume them, and so spoil the next one.
@@ -61,18 +64,49 @@ def seeded_outputs(loss: Any, grads: Any, state: TapeState) -> list[Any]:
     return [a for a in state.outputs.values() if a._grad is not None and np.any(scalars(a._grad))]
 
 
-def carriers(grads: Any, seeds: list[Any], leaves: Iterable[Leaf]) -> list[Leaf]:
-    """The leaves whose gradients, left by earlier backward passes, are the seeds (a chain of tapes, checkpointing).
+class ReadGradients:
+    """What the program last read of each array's gradient: where it hands that on as a seed, tapes are chained by hand."""
 
-    Empty where any seed has another origin.
-    """
-    leaves, found = list(leaves), []
+    def __init__(self) -> None:
+        self._values: dict[int, np.ndarray] = {}
+
+    def note(self, owner: Any, registry: Registry) -> None:
+        """A read of `owner`'s gradient, with what it holds now."""
+        if owner._grad is None or owner.size > LARGEST_LINK:
+            return
+        serial = registry.serial(owner)
+        self._values.pop(serial, None)
+        self._values[serial] = scalars(owner._grad)
+        if len(self._values) > MOST_LINKS:
+            self._values.pop(next(iter(self._values)))
+
+    def hold(self, values: np.ndarray) -> int | None:
+        """The number of the array whose gradient was read as these values."""
+        return next((k for k, seen in reversed(self._values.items()) if np.array_equal(seen, values)), None)
+
+
+def carried(
+    grads: Any, seeds: list[Any], leaves: Iterable[Leaf], read: ReadGradients | None = None
+) -> tuple[bool, list[Leaf]]:
+    """Whether every seed is a gradient that an earlier backward pass left (a chain of tapes, checkpointing), and the
+    leaves among those that left them. The program may have copied the gradient away and zeroed it since."""
+    leaves, found, linked = list(leaves), [], False
     for output in seeds:
         seed = next((g for a, g in (grads or {}).items() if a is output), output._grad)
         values = scalars(seed)
-        matches = (leaf for leaf in leaves if leaf.gradient is not None and np.array_equal(leaf.gradient, values))
-        match = next(matches, None) if np.any(values) else None
-        if match is None:
-            return []
-        found.append(match)
-    return found
+        if not np.any(values):
+            continue  # seeds nothing
+        match = next(
+            (leaf for leaf in leaves if leaf.gradient is not None and np.array_equal(leaf.gradient, values)), None
+        )
+        if match is None and read is not None:
+            number = read.hold(values)
+            if number is None:
+                return False, []
+            match = next((leaf for leaf in leaves if leaf.serial == number), None)
+        elif match is None:
+            return False, []
+        linked = True
+        if match is not None:
+            found.append(match)
+    return linked, found

@@ -20,7 +20,7 @@ from .hooks import Event
 from .leads import Lead, Leads
 from .leaves import Leaf, Leaves
 from .registry import LaunchArguments, Registry, root
-from .seeds import SeedMemory, carriers, seeded_outputs
+from .seeds import ReadGradients, SeedMemory, carried, seeded_outputs
 from .tapes import Tapes, recorded_arrays
 
 NAMED_BACKWARDS = 4  # variables are looked up by name around the first backward calls; later ones reuse the names
@@ -91,6 +91,7 @@ class Watch:
         self.named: dict[int, str] = {}  # serial -> name that the user gave with --parameter
         self._views: list[tuple[Leaf, Entry, weakref.ref]] = []
         self.seeds = SeedMemory()
+        self.read_gradients = ReadGradients()
         self.leads = Leads(origins)
         self._part_sites: set[Any] = set()
 
@@ -206,6 +207,8 @@ class Watch:
         owner = self.registry.owner_of_gradient(array)
         if owner is None:
             return
+        if array is owner._grad and self.backwards:
+            self.read_gradients.note(owner, self.registry)
         if array is not owner._grad and array.size < owner.size and len(self._part_sites) < NAMED_PARTS:
             owner = self._owner_of_part(array) or owner
         matches = self.leaves.matching(array)
@@ -316,8 +319,10 @@ class Watch:
         if self.parameter_expression is not None and call < NAMED_BACKWARDS:
             leaves = self._named_parameter(frame, leaves)
         seeds = seeded_outputs(loss, grads, state)
-        chained = carriers(grads, seeds, self.leaves.values()) if not is_array(loss) else []
-        for leaf in chained:  # before rebuilt leaves forget
+        linked, chain = (
+            (False, []) if is_array(loss) else carried(grads, seeds, self.leaves.values(), self.read_gradients)
+        )
+        for leaf in chain:  # before rebuilt leaves forget
             leaf.carrier = True
         keys = [self.leaves.use(array, state, found.get(id(array), []), call) for array in leaves]
         for leaf in [leaf for leaf in self.leaves.values() if leaf.orphan and leaf.key not in keys]:
@@ -349,7 +354,7 @@ class Watch:
                 if 0 <= state.exit_event < self.tapes.last_reset.get(loss_base, -1)
                 else -1,
                 seeds_consumed=self.seeds.consumed(grads, self.registry),
-                carried=bool(chained),
+                carried=linked,
                 lead=self.leads.take(),
             )
         )

@@ -1,0 +1,79 @@
+"""A seed that an earlier backward pass left is a link of a chain, on stand-ins for Warp's arrays."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from warp_debug_gradients.probe import seeds
+from warp_debug_gradients.probe.seeds import ReadGradients, carried
+
+
+class Array:
+    """A NumPy array with a gradient, as far as seeds.py looks at it."""
+
+    def __init__(self, values, gradient=None):
+        self.values = np.asarray(values, dtype=float)
+        self._grad = None if gradient is None else Array(gradient)
+        self.size = self.values.size
+
+
+class Registry:
+    """Numbers arrays."""
+
+    def serial(self, array):
+        return id(array)
+
+
+@pytest.fixture(autouse=True)
+def stand_ins(monkeypatch):
+    monkeypatch.setattr(seeds, "scalars", lambda array: array.values.copy())
+
+
+@pytest.fixture
+def read():
+    return ReadGradients()
+
+
+def leaf(array, gradient):
+    return SimpleNamespace(serial=id(array), gradient=gradient)
+
+
+STATE = Array([1.0, 2.0], gradient=[3.0, 4.0])
+END = Array([5.0, 6.0])
+
+
+def test_a_copied_and_then_zeroed_gradient_is_a_link(read):
+    read.note(STATE, Registry())
+    seed = Array([3.0, 4.0])
+    known = leaf(STATE, None)  # zeroed since
+    assert carried({END: seed}, [END], [known], read) == (True, [known])
+    assert carried({END: seed}, [END], [], read) == (True, [])  # an intermediate's: no leaf
+
+
+def test_a_seed_of_another_origin_states_an_objective(read):
+    read.note(STATE, Registry())
+    assert carried({END: Array([1.0, 1.0])}, [END], [], read) == (False, [])
+
+
+def test_one_seed_of_another_origin_decides(read):
+    read.note(STATE, Registry())
+    other = Array([0.0, 0.0])
+    both = {END: Array([3.0, 4.0]), other: Array([1.0, 0.5])}
+    assert carried(both, [END, other], [], read) == (False, [])
+
+
+def test_a_seed_of_zeros_says_nothing(read):
+    read.note(STATE, Registry())
+    other = Array([0.0, 0.0])
+    assert carried({END: Array([0.0, 0.0])}, [END], [], read) == (False, [])
+    assert carried({END: Array([3.0, 4.0]), other: Array([0.0, 0.0])}, [END, other], [], read) == (True, [])
+
+
+def test_only_the_last_reads_are_kept(read, monkeypatch):
+    monkeypatch.setattr(seeds, "MOST_LINKS", 2)
+    states = [Array([0.0], gradient=[float(k)]) for k in (1, 2, 3)]
+    for state in states:
+        read.note(state, Registry())
+    assert read.hold(np.array([1.0])) is None
+    assert read.hold(np.array([3.0])) == id(states[2])
