@@ -133,3 +133,15 @@ def test_a_situation_moves_to_the_construct_behind_it():
     )
     assert found.line == 12
     assert "a.py:12" in found.evidence[-1]
+
+
+@pytest.mark.parametrize(("autodiff", "code"), [(5e8, "chaotic_horizon"), (50.0, None)])
+def test_a_derivative_that_only_holds_at_the_finest_steps(autodiff, code):
+    check = {
+        **AGREES,
+        "verdict": "inconclusive",
+        "reason": "scale_dependent",
+        "objective": {"value": 600.0},
+        "gradient": {"directions": [{"autodiff": autodiff, "step": 0.12}]},
+    }
+    assert [c.code for c in situations(check)] == ([code] if code else [])

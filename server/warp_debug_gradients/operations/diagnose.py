@@ -149,7 +149,7 @@ class Diagnosis:
             fields["notes"] = list(dict.fromkeys([*check.notes, *found.notes]))
         fields.update(operation=OPERATION, causes=[c.model_dump() for c in causes], stages=self.stages)
         result = DiagnoseResult.model_validate(fields)
-        if found is not None:
+        if found is not None and check.verdict == "disagree":
             result.message = f"{check.message} {found.message}"
         result.next = next_call(result, self.measurement.request)
         return result

@@ -45,9 +45,17 @@ SITUATIONS = {
 }
 
 
+CHAOTIC = Situation(
+    "chaotic_horizon",
+    "AD is the derivative at the finest steps only: the objective is far from linear at any step that training takes",
+    "Shorten the horizon, or use multiple shooting or a smoothed objective: the gradient is right and of no use here.",
+)
+STEEP = 100.0  # the change that AD predicts at an ordinary step, in multiples of the whole objective
+
+
 def situations(check: dict[str, Any]) -> list[Cause]:
-    """What an inconclusive check says about the program: possible at most, with the numbers."""
-    found = SITUATIONS.get(check.get("reason") or "")
+    """What an inconclusive check says about the program, with the numbers."""
+    found = SITUATIONS.get(check.get("reason") or "") or (CHAOTIC if is_chaotic(check) else None)
     if check["verdict"] != "inconclusive" or found is None:
         return []
     window = next((w for w in check.get("windows") or [] if w.get("file")), {})
@@ -63,6 +71,15 @@ def situations(check: dict[str, Any]) -> list[Cause]:
             repair=found.repair,
         )
     ]
+
+
+def is_chaotic(check: dict[str, Any]) -> bool:
+    """Differences agree with AD at fine steps, and AD predicts absurd changes at the steps that differ."""
+    directions = (check.get("gradient") or {}).get("directions") or []
+    value = as_float((check.get("objective") or {}).get("value"))
+    changes = [abs(as_float(d.get("autodiff")) * as_float(d.get("step"))) for d in directions]
+    finite = [c for c in changes if math.isfinite(c)]
+    return check.get("reason") == "scale_dependent" and bool(finite) and max(finite) > STEEP * abs(value) > 0.0
 
 
 def _numbers(check: dict[str, Any]) -> list[str]:
