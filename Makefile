@@ -8,7 +8,7 @@ WORKERS ?= 2
 
 # Exit code 1 is the demo's point: a fault was measured. Anything above it is a failure.
 demo: .venv.stamp
-	@$(BIN)/warp-debug-gradients gradcheck-full-horizon $(EXAMPLE); code=$$?; \
+	@$(BIN)/warp-debug-gradients diagnose $(EXAMPLE); code=$$?; \
 	if [ $$code -gt 1 ]; then echo "exit code $$code"; exit $$code; fi
 
 test: .venv.stamp
