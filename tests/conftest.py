@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,13 @@ ENVIRONMENTS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") 
 
 
 def pytest_configure(config):
-    """The controller makes the folder; xdist's workers inherit it with the environment."""
+    """The controller makes the folder; xdist's workers inherit it with the environment.
+
+    A shell starts what it puts in the background with Ctrl-C ignored, and children inherit that: tests that interrupt
+    a command would then test nothing.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if CACHE not in os.environ:
         folder = tempfile.TemporaryDirectory(prefix="warp-debug-gradients-kernels-", ignore_cleanup_errors=True)
         os.environ[CACHE] = folder.name
