@@ -51,6 +51,20 @@ def test_shell(line, workspace, shell):
         assert blocks.differences(block.expected, done.stdout.splitlines()) == [], f"{block.file}:{block.line}"
 
 
+def told(text):
+    """A diagnosis in one line, without what differs from machine to machine; folded or not."""
+    lines = [line for line in text.partition("\nNext:")[0].splitlines() if not line.startswith(("Done:", "Warp "))]
+    return " ".join(" ".join(lines).split())
+
+
+@pytest.mark.slow
+def test_the_session_of_the_readme(shell):
+    (session,) = [b for b in blocks.blocks("README.md") if b.code.startswith("DISAGREE")]
+    done = shell("warp-debug-gradients diagnose examples/buffer_reuse/broken.py")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert blocks.same(told(session.code), told(done.stdout), 0.02), told(done.stdout)
+
+
 @pytest.mark.parametrize(
     ("expected", "got", "differs"),
     [
