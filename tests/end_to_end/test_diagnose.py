@@ -24,7 +24,7 @@ def test_the_cause_and_its_place(program, tmp_path):
     expected = lines_of(program)
     assert not expected or min(abs(top["line"] - line) for line in expected) <= NEAR
     assert top["evidence"]
-    assert re.search(r"\d", " ".join(top["evidence"]))
+    assert re.search(r"\d", " ".join(top["evidence"])) or result["status"] == "blocked"
     assert top["quick_check"].startswith("references/quick-checks.md §")
     assert top["documentation"]
     if result["verdict"] == "disagree":
