@@ -39,11 +39,15 @@ class Run:
 
 
 def all_runs(workspace: Workspace) -> list[Run]:
-    """Every run's folder, oldest first (their names sort by time)."""
+    """Every run's folder, oldest first: by the second in the name, within it by when job.json was written."""
     home = workspace.root / HOME / "runs"
     entries = {e.get("run_id"): e for e in finished_runs(workspace)}
     folders = [f for f in home.iterdir() if is_run(f)] if home.is_dir() else []
-    return [Run(f.name, f, folder_size(f), entries.get(f.name, {})) for f in sorted(folders)]
+    return [Run(f.name, f, folder_size(f), entries.get(f.name, {})) for f in sorted(folders, key=_age)]
+
+
+def _age(folder: Path) -> tuple[str, int]:
+    return folder.name.partition("-")[0], (folder / "job.json").stat().st_mtime_ns
 
 
 def is_run(folder: Path) -> bool:

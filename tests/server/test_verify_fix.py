@@ -137,7 +137,7 @@ async def test_the_same_settings_may_be_stated(workspace):
 async def test_runs_are_listed_and_removed_only_by_name(workspace):
     results = [await check(workspace, script="wrong.py") for _ in range(3)]
     (workspace.root / ".warp-debug-gradients" / "runs" / "mine").mkdir()
-    assert sorted(r.run_id for r in results) == [run.run_id for run in runs.all_runs(workspace)]
+    assert [r.run_id for r in results] == [run.run_id for run in runs.all_runs(workspace)]  # oldest first
     assert runs.all_runs(workspace)[0].row()["verdict"] == "disagree"
     (gone,) = runs.remove(workspace, [results[0].run_id])
     assert not gone.folder.exists()
