@@ -88,11 +88,8 @@ class Diagnosis:
         request = self.measurement.request
         plan = plan_of(trace, choose_iterations(trace, request.iteration))
         engine = gradcheck.choose_engine(request.engine, trace)
-        if engine == "fork":
-            return await self.measurement.probe("evaluate", share=CHECK_SHARE, plan=plan, options=OPTIONS), engine
-        from warp_debug_gradients.operations.rerun import run_rerun_engine
-
-        return await run_rerun_engine(self.measurement, trace, plan["iterations"], OPTIONS), engine
+        outcome = await gradcheck.evaluate(self.measurement, trace, plan, engine, share=CHECK_SHARE, options=OPTIONS)
+        return outcome, engine
 
     async def _locate(
         self, trace: dict[str, Any], checks: list[dict[str, Any]], first: dict[str, Any]

@@ -45,13 +45,26 @@ async def gradcheck_full_horizon(
 
     chosen = choose_iterations(trace, request.iteration)
     engine = choose_engine(request.engine, trace)
-    if engine == "fork":
-        evaluated = await measurement.probe("evaluate", plan=plan_of(trace, chosen))
-    else:
-        from warp_debug_gradients.operations.rerun import run_rerun_engine  # NumPy is loaded only where it is used
-
-        evaluated = await run_rerun_engine(measurement, trace, plan_of(trace, chosen)["iterations"])
+    evaluated = await evaluate(measurement, trace, plan_of(trace, chosen), engine)
     return measurement.finish(build_result(measurement, trace, evaluated, engine))
+
+
+async def evaluate(
+    measurement: Measurement[Any],
+    trace: dict[str, Any],
+    plan: dict[str, Any],
+    engine: str,
+    *,
+    share: float = 1.0,
+    options: dict[str, Any] | None = None,
+) -> ProbeOutcome:
+    """The checks of a plan's iterations, by one engine. share: of the time that is left, where a probe measures."""
+    if engine == "fork":
+        extra: dict[str, Any] = {"options": options} if options else {}
+        return await measurement.probe("evaluate", share=share, plan=plan, **extra)
+    from warp_debug_gradients.operations.rerun import run_rerun_engine  # NumPy is loaded only where it is used
+
+    return await run_rerun_engine(measurement, trace, plan["iterations"], options)
 
 
 def choose_engine(requested: str, trace: dict[str, Any]) -> str:
