@@ -1,7 +1,8 @@
-"""What all tests share: a folder for the kernels that Warp compiles, and an environment with the oldest Warp."""
+"""What all tests share: a folder for the kernels that Warp compiles, and environments with other packages."""
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -37,33 +38,34 @@ def anyio_backend():
 
 
 @pytest.fixture(scope="session")
-def old_python():
-    """The interpreter of an environment with the oldest Warp; made once, then reused. No Warp: an error, no skip."""
-    version = "{}.{}".format(*sys.version_info[:2])
-    folder = ENVIRONMENTS / f"warp-{OLDEST}-python-{version}"
-    python = folder / "bin" / "python"
+def python_with():
+    """A function: the interpreter of an environment with these packages, such as `python_with("warp-lang==1.13.0")`."""
+    return environment_with
+
+
+@pytest.fixture(scope="session")
+def old_python(python_with):
+    """The interpreter of an environment with the oldest Warp."""
+    return python_with(f"warp-lang=={OLDEST}")
+
+
+def environment_with(*requirements):
+    """The interpreter of an environment of the tests' own, made by the first who asks. Not to be had: a failure, no skip.
+
+    Environments stay from run to run. The last file written marks a whole one.
+    """
+    named = "-".join(re.sub(r"[^\w.]+", "-", requirement) for requirement in requirements)
+    folder = ENVIRONMENTS / f"{named}-python-{sys.version_info[0]}.{sys.version_info[1]}"
+    python, whole = folder / "bin" / "python", folder / "whole"
     ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
     with (ENVIRONMENTS / f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the other workers wait
-        if installed(python) != OLDEST:
+        if not whole.exists():
             shutil.rmtree(folder, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-            pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            made = subprocess.run(
-                [*pip, f"warp-lang=={OLDEST}", "numpy"], capture_output=True, text=True, check=False, timeout=600
-            )
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+            pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-compile"]
+            made = subprocess.run([*pip, *requirements], capture_output=True, text=True, check=False, timeout=600)
             if made.returncode:
-                pytest.fail(
-                    f"pip could not install Warp {OLDEST}: the version is untested.\n{made.stdout}{made.stderr}"
-                )
-    assert installed(python) == OLDEST
+                pytest.fail(f"pip could not install {named}: it is untested.\n{made.stdout}{made.stderr}")
+            whole.touch()
     return str(python)
-
-
-def installed(python):
-    """The version of Warp there, or None."""
-    if not python.exists():
-        return None
-    code = "import importlib.metadata as m; print(m.version('warp-lang'))"
-    done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
