@@ -11,6 +11,7 @@ from truths import PROGRAMS, environment
 KINDS = PROGRAMS / "kinds"
 RIGHT = [
     "captured_alloc",  # arrays made during a capture: their gradients are zeroed at every launch of the graph
+    "captured_while",  # what the device decides in a graph is decided by the same arrays when it is followed
     "generic",
     "hash_grid",
     "implicit",
@@ -25,8 +26,9 @@ BROKEN = {  # cause, and a text of the line that is named
     "commands": ("unrecorded_operation", "command.launch()"),
     "implicit_broken": ("custom_gradient", "tape.record_func("),
     "loose_copy": ("unrecorded_operation", "wp.copy(force, work)"),
+    "mesh_shape": ("native_without_adjoint", "wp.mesh_eval_position("),  # Warp 1.19: the vertices get no adjoint
     "sparse_mv": ("backward_disabled", "bsr_mv(A"),  # in Warp 1.19 its kernel is built without a backward pass
-    "utils_sum": ("unrecorded_operation", "with tape:"),  # nothing tells which line made it
+    "utils_sum": ("unrecorded_operation", "wp.utils.array_inner("),
 }
 
 
@@ -46,6 +48,13 @@ def test_right_gradients_agree(name, tmp_path):
     assert (code, result["verdict"]) == (0, "agree"), result["message"]
     assert result["flat"] is True
     assert result["causes"] == []
+
+
+def test_a_graph_that_cannot_be_followed_is_said_to_be_one(tmp_path):
+    """A tape notes the body of a loop once, however often the device runs it: nothing to follow, and no verdict."""
+    code, result = bisect("captured_tape_loop", tmp_path)
+    assert (code, result["verdict"], result["reason"]) == (4, None, "graph_not_followed")
+    assert "wp.capture_while is called while a tape records" in result["message"]
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -319,6 +319,15 @@ def test_elements_are_named_by_index_and_component():
     assert component(4, [3], 9) == "[1].y"
     assert component(5, [2], 8) == "[1].y"
     assert component(10, [2], 18) == "[1](1)"
+    fields = [("k", 1), ("frame.at", 3), ("inertia", 9)]  # of an array of structs: field by field
+    assert [component(i, [2], 26, fields) for i in (0, 1, 2, 6, 8, 25)] == [
+        "[0].k",
+        "[1].k",
+        "[0].frame.at.x",
+        "[1].frame.at.y",
+        "[0].inertia(0)",
+        "[1].inertia(8)",
+    ]
 
 
 def test_the_scale_of_a_parameter():

@@ -117,6 +117,28 @@ def test_class_attributes_and_dataclass_defaults(path, value):
     assert len(places) == 1
 
 
+def test_what_init_sets_on_self():
+    source = """
+        class Solver:
+            def __init__(this, steps=3):
+                this.steps = 120
+                if steps:
+                    this.rate = this.other = 0.5
+                this.total = this.steps * 2
+                other = 7
+            def step(this):
+                this.steps = this.steps + 1
+    """
+    scope, places = replaced(source, "Solver.steps", 4)
+    found = scope["Solver"]()
+    assert (found.steps, found.total, found.rate) == (4, 8, 0.5)
+    found.step()
+    assert found.steps == 5  # what the program makes of it later is its own
+    assert len(places) == 1
+    scope, _ = replaced(source, "Solver.rate", 2)
+    assert (scope["Solver"]().rate, scope["Solver"]().other) == (2.0, 0.5)
+
+
 def test_what_was_replaced_is_described_with_its_source():
     source = "A = 1\n\nN = wp.constant(\n    2 * 8)\nM, N = 3, 4\n"
     places = Replacer(source, "/w/train.py").replace("train.N", ["N"], 9)
@@ -153,6 +175,10 @@ def test_line_numbers_stay():
         ("A = 5\nclass C:\n    x = 1", "B", 3, "override_unknown_name", "Constants there: A, C.x"),
         ("class C:\n    x = 1", "C.y", 3, "override_unknown_name", "no constant C.y"),
         ("class C:\n    x = 1", "D.x", 3, "override_unknown_name", "did you mean C.x?"),
+        ("class C:\n    def __init__(s):\n        s.step = 1", "C.steps", 3, "override_unknown_name", "mean C.step?"),
+        ("class C:\n    def __init__(s):\n        t = s.step = 1", "C.t", 3, "override_unknown_name", "C.step"),
+        ("class C:\n    def run(self):\n        self.n = 1", "C.n", 3, "override_unknown_name", "no constant C.n"),
+        ("class C:\n    def __init__(s):\n        s.n = 5", "C.n", 0.5, "override_type", "an int cannot become 0.5"),
         ("from config import *", "N", 3, "override_unknown_name", "may come from config"),
         ("def N(): ...", "N", 3, "override_unknown_name", "N is a function"),
         ("from config import NUM as N", "N", 3, "override_imported_name", "set config.NUM instead"),
@@ -297,6 +323,21 @@ def test_a_module_run_by_its_dotted_name(workspace, key):
     program, outcome, _ = run(workspace, {key: 8}, {"module": "over_pkg.deep"})
     assert outcome.exception is None
     assert sys.modules["__main__"].DEPTH == 8
+    assert program.overrides.unapplied() == []
+
+
+def test_an_installed_module_that_is_run_by_name(workspace, monkeypatch):
+    """`--module` names it, so it is the program, wherever it lies."""
+    installed = workspace / ".venv/lib/site-packages"
+    installed.mkdir(parents=True)
+    (installed / "over_installed.py").write_text(
+        "N = 2\nclass E:\n    def __init__(self):\n        self.n = 3\nn = E().n\n"
+    )
+    monkeypatch.syspath_prepend(str(installed))
+    values = {"over_installed.N": 5, "over_installed.E.n": 6}
+    program, outcome, _ = run(workspace, values, {"module": "over_installed"})
+    assert outcome.exception is None
+    assert (sys.modules["__main__"].N, sys.modules["__main__"].n) == (5, 6)
     assert program.overrides.unapplied() == []
 
 

@@ -66,6 +66,17 @@ def test_an_overwrite_that_restoring_does_not_repair_is_not_proven():
     assert only(ledger(overwrites=[overwrite()])).confidence == "likely"
 
 
+def test_a_restoration_too_small_for_the_differences_is_not_called_a_worse_error():
+    """The gradient agrees within 0.9 %; what the overwrite does to it is 0.17 %, and may go either way."""
+    small = {"finite_difference": -0.0954609, "as_is": -0.0963229, "restored": -0.0964889,
+             "relative_error_as_is": 0.00903, "relative_error_restored": 0.01077, "arrays": []}  # fmt: skip
+    cause = only(ledger(overwrites=[overwrite()], what_if=small))
+    assert cause.confidence == "likely"
+    assert "the derivative changes by 0.174%, less than what separates it from the differences" in cause.evidence[-1]
+    halved = {**small, "restored": -0.0957, "relative_error_restored": 0.0025}
+    assert "goes from 0.903% to 0.25%" in only(ledger(overwrites=[overwrite()], what_if=halved)).evidence[-1]
+
+
 def test_two_victims_of_one_line_are_one_cause():
     rows = [overwrite(), overwrite(variable="self.then", change={"relative": 0.5})]
     cause = only(ledger(jumps=[jump()], overwrites=rows, what_if=what_if(0.2, 0.0)))

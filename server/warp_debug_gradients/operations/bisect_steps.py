@@ -194,6 +194,11 @@ def ledger_message(result: BisectStepsResult, check: dict[str, Any]) -> str:
     if parts and check["verdict"] == "inconclusive":
         said = str(check.get("message") or "the differences do not settle").rstrip(".")
         return f"Not decided: {said}. What stands out nevertheless: {' '.join(parts)}"
+    if parts and check["verdict"] == "agree":
+        size = f" within {percent(result.gradient.relative_error)}" if result.gradient else ""
+        return (
+            f"The gradient of {result.parameter} agrees{size} in {where}; what is found is smaller: {' '.join(parts)}"
+        )
     if parts:
         return " ".join(parts)
     if check["verdict"] == "agree":

@@ -20,7 +20,8 @@ REPAIRS = {
     "custom_gradient": "Correct the @wp.func_grad: the formula, and `+=` on wp.adjoint[...].",
     "replay_side_effect": "Add a @wp.func_replay that returns what the forward pass got, "
     "or count outside of the differentiated kernel.",
-    "native_without_adjoint": "Give the native snippet an adjoint (adj_snippet=...), or write it as a @wp.func.",
+    "native_without_adjoint": "Give the native snippet an adjoint (adj_snippet=...), or write it as a @wp.func. A "
+    "builtin that reads a mesh by its id has none for the mesh: read the vertices from an array in the kernel.",
     "singular_point": "Keep the argument away from the singular point (add a small constant under sqrt or in the "
     "denominator) in the forward pass.",
     "where_overflow": "Guard the argument of the unselected branch as well (clamp it before the function).",
@@ -28,6 +29,13 @@ REPAIRS = {
 }
 SINGULAR = {"sqrt", "log", "acos", "asin", "pow", "length", "normalize", "atan2"}
 PLAIN_MAKERS = {"zeros", "ones", "empty", "full", "zeros_like", "empty_like", "range"}  # make an array, need no adjoint
+MESH_READS = {
+    "mesh_eval_position",
+    "mesh_eval_velocity",
+    "mesh_eval_face_normal",
+    "mesh_get_point",
+    "mesh_get_velocity",
+}
 READS = {"print", "append", "float"}  # statements that only look at a value
 POISON = SINGULAR | {"exp"}  # can overflow in the branch that is not taken
 ATOMICS = {"atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_cas", "atomic_exch"}
@@ -200,6 +208,9 @@ def _covers(node: ast.FunctionDef, line: int) -> bool:
 def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, ast.AST, str | None]]:
     if any("func_native" in ast.unparse(d) and "adj_snippet" not in ast.unparse(d) for d in function.decorator_list):
         yield "native_without_adjoint", function, None
+    for node in ast.walk(function):  # their adjoints do not reach the arrays of the mesh
+        if isinstance(node, ast.Call) and _called(node) in MESH_READS:
+            yield "native_without_adjoint", node, None
     arrays = {a.arg for a in function.args.args if a.annotation and "array" in ast.unparse(a.annotation)}
     assigned: dict[str, int] = {}
     for node in ast.walk(function):

@@ -60,6 +60,12 @@ ADVICE = {
 
 def nothing_to_check(trace: dict[str, Any]) -> tuple[str, str]:
     """(reason, message) where the program runs but has no gradient that is read."""
+    unfollowed = trace.get("unfollowed") or []
+    if unfollowed and not trace.get("backward_calls"):
+        return "graph_not_followed", (
+            f"The program trains inside a captured graph that cannot be followed ({'; '.join(unfollowed)}), so its "
+            "backward pass is not seen. Run the same steps without the capture: the gradients are the same."
+        )
     if not trace.get("backward_calls"):
         return "no_backward", (
             "The program runs, but Tape.backward was never called, so there is no gradient to check. "

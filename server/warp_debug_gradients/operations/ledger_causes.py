@@ -401,9 +401,10 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tup
             evidence += [isolated_in_words(r) for r in functions]
         share = _size(jump.get("share"))
         for position, construct in enumerate(constructs[:MOST_CONSTRUCTS]):
+            hidden = construct.code == "native_without_adjoint"  # may lead to arrays that are no arguments
             cause = _cause(
                 construct.code,
-                _confidence(alone, len(constructs), position),
+                _confidence({} if hidden else alone, len(constructs), position),
                 jump,
                 [construct.variable] if construct.variable else [],
                 [*evidence, f"{construct.place['file']}:{construct.place['line']}: {construct.text}"],
@@ -462,7 +463,14 @@ def repairs(what_if: dict[str, Any]) -> bool:
 
 
 def restored_text(what_if: dict[str, Any]) -> str:
-    """The what-if in one clause."""
+    """The what-if in one clause; a change too small to be told by differences is measured against the gradient itself."""
+    as_is, restored, fd = (as_float(what_if.get(name)) for name in ("as_is", "restored", "finite_difference"))
+    if fd and abs(restored - as_is) < abs(as_is - fd) <= 2 * abs(restored - fd):
+        return (
+            "with the recorded values restored before each adjoint the derivative changes by "
+            f"{percent(abs(restored - as_is) / abs(fd))}, less than what separates it from the differences "
+            f"({percent(what_if.get('relative_error_as_is'))} before, {percent(what_if.get('relative_error_restored'))} after)"
+        )
     return (
         f"with the recorded values restored before each adjoint the relative error goes from "
         f"{percent(what_if.get('relative_error_as_is'))} to {percent(what_if.get('relative_error_restored'))}"

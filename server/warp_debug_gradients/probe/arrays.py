@@ -118,6 +118,18 @@ def float_parts(values: np.ndarray) -> list[np.ndarray]:
     return [part for name in values.dtype.names for part in float_parts(values[name])]
 
 
+def float_fields(values: np.ndarray, prefix: str = "") -> list[tuple[str, int]]:
+    """(name, scalars an element) of the float fields of an array of structs, in the order of `float_parts`; else none."""
+    found = []
+    for name in values.dtype.names or ():
+        field = values[name]
+        if field.dtype.names is not None:
+            found += float_fields(field, f"{prefix}{name}.")
+        elif field.dtype.kind == "f":
+            found.append((prefix + name, int(np.prod(field.shape[values.ndim :], dtype=int))))
+    return found
+
+
 def scalars(array: Any) -> np.ndarray:
     """A copy of the array's scalars, flat, in C order, in their own dtype; of structs field by field. Shape (count,)."""
     values = host(array)

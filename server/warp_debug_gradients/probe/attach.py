@@ -93,7 +93,7 @@ class Program:
 
     def _prepare(self):
         os.chdir(self.cwd)
-        self.overrides.install(self.script)
+        self.overrides.install(self.script, self.module)
         main: Any = types.ModuleType("__main__")
         main.__builtins__ = builtins
         if sys.version_info < (3, 14):  # from 3.14 on annotations are lazy (PEP 649)

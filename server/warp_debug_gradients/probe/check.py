@@ -187,7 +187,7 @@ def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) ->
     places = reference.get("places", {})
     return {
         "iteration": plan["iteration"],
-        "parameter": {k: parameter.get(k) for k in ("name", "dtype", "shape", "scalars", "allocated", "key")},
+        "parameter": {k: parameter.get(k) for k in ("name", "dtype", "shape", "scalars", "fields", "allocated", "key")},
         "objective": {
             "name": plan.get("objective") or plan["objective_name"],
             "kind": "expression" if plan.get("objective") else plan["objective_kind"],

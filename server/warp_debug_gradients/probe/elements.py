@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Iterable
 
 import numpy as np
 
@@ -102,7 +102,7 @@ def _element_row(
     j = judge(ad * size, e, coarsest(plan, x0.dtype), float(np.sqrt(np.mean(finite**2))) * size if finite.size else 0.0)
     return {
         "index": i,
-        "component": component(i, result["parameter"]["shape"], x0.size),
+        "component": component(i, result["parameter"]["shape"], x0.size, result["parameter"].get("fields") or ()),
         "autodiff": ad,
         "finite_difference": fd,
         "error": error,
@@ -114,9 +114,16 @@ def _element_row(
     }
 
 
-def component(i: int, shape: list[int], scalars: int) -> str:
-    """'[3]' for a scalar array, '[3].y' for a vector element, '[3](0,1)' for a matrix component."""
+def component(i: int, shape: list[int], scalars: int, fields: Iterable[tuple[str, int]] = ()) -> str:
+    """'[3]' for a scalar array, '[3].y' for a vector element, '[3](4)' for a matrix component, '[3].rest' for a field
+    of a struct (those lie field by field)."""
     elements = int(np.prod(shape)) if shape else 1
+    for name, size in fields:
+        if i < size * elements:
+            plain = component(i, shape, size * elements)
+            where, bracket, inside = plain.partition("]")
+            return f"{where}{bracket}.{name}{inside}"
+        i -= size * elements
     per = max(1, scalars // max(1, elements))
     where = ", ".join(str(int(n)) for n in np.unravel_index(i // per, shape)) if shape else "0"
     if per == 1:

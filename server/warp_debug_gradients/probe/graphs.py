@@ -3,7 +3,8 @@
 Inside `wp.ScopedCapture` operations are recorded, not executed (on CPU, too), and `wp.capture_launch` replays
 them below Python, where no hook sees them. So the calls of a capture are kept as they were made, Warp's own
 capture going on untouched, and `capture_launch` makes the same calls again, eagerly and in order: the same
-operations on the same memory, now as events.
+operations on the same memory, now as events. What `wp.capture_if` and `wp.capture_while` let the device
+decide is decided here by the same array: each of their callbacks is called once, at the capture, and its calls kept.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator
 
 import numpy as np
+
+from .arrays import first_scalar
 
 # What a graph executes. Reads by the host, allocations and the tape's own bookkeeping happen at capture only.
 EXECUTED = frozenset(
@@ -34,6 +37,7 @@ class Call:
     tape: Any = None
     entries: range = range(0)
     launches: list[Any] | None = None  # of a backward: the operations that it ran over
+    branches: list[list[Call]] = field(default_factory=list)  # of a condition (`subject`): what it chooses among
 
 
 @dataclass
@@ -59,6 +63,10 @@ def first_contents(array: Any, args: tuple, kwargs: dict, place: Any) -> list[Ca
     if owns and array._grad is not None and kwargs.get("grad") is None:
         calls.append(Call("zero_", array._grad, type(array).zero_, (array._grad,), {}, place))
     return calls
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    """In the place of what is not called again."""
 
 
 class Graphs:
@@ -109,6 +117,58 @@ class Graphs:
         return result
 
     @contextmanager
+    def condition(self, kind: str, condition: Any, place: Any) -> Iterator[Callable]:
+        """A `capture_if` or `capture_while` during a capture. Gives what each callback is to be replaced with."""
+        capture, tape = self.active, self.runtime.tape
+        assert capture is not None
+        call = Call(kind, condition, _nothing, (), {}, place)
+        capture.calls.append(call)
+        expected = calls = 0
+
+        def kept(callback: Any) -> Any:
+            nonlocal expected
+            branch: list[Call] = []
+            call.branches.append(branch)
+            if not callable(callback):
+                if callback is not None:
+                    capture.unfollowed = f"wp.{kind} is given a graph"
+                return callback
+            expected += 1
+
+            def recorded(*args: Any, **kwargs: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                before, capture.calls = capture.calls, branch
+                try:
+                    return callback(*args, **kwargs)
+                finally:
+                    capture.calls = before
+
+            return recorded
+
+        yield kept
+        if tape is not None:
+            capture.unfollowed = f"wp.{kind} is called while a tape records, which notes its body once"
+        elif calls != expected:  # this Warp decides at the capture
+            capture.unfollowed = f"it holds wp.{kind}"
+
+    def chosen(self, call: Call) -> Iterator[list[Call]]:
+        """The branches of a condition as its array decides now; of a loop the body, as often as it goes on."""
+        if call.kind == "capture_if":
+            branches = [*call.branches, [], []]
+            yield branches[0 if first_scalar(call.subject) else 1]
+            return
+        while first_scalar(call.subject):
+            yield call.branches[0]
+
+    def not_followed(self, graph: Any) -> str:
+        """Why Warp launches this graph itself."""
+        known = self._known.get(id(graph))
+        if known is None:
+            return "it was not captured in the thread that trains"
+        return known.unfollowed or "nothing that was captured could be kept"
+
+    @contextmanager
     def replaying(self, call: Call) -> Iterator[Callable]:
         """The function to call for one kept call, with the tape as it was; nothing is recorded anew."""
         active = self.runtime.tape
@@ -117,7 +177,7 @@ class Graphs:
         if call.kind == "backward":
             saved, call.subject.launches = call.subject.launches, list(call.launches or ())
         try:
-            yield (lambda *args, **kwargs: None) if call.kind in MARKERS or call.kind == "tape_reset" else call.original
+            yield _nothing if call.kind in MARKERS or call.kind == "tape_reset" else call.original
         finally:
             if saved is not None:
                 call.subject.launches = saved

@@ -8,25 +8,46 @@ A listener gets `before(event)`, `after(event)` and `created(array)`; this file 
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from threading import get_ident
-from typing import Any, Callable, NamedTuple, Protocol
+from typing import Any, Callable, Iterable, NamedTuple, Protocol
 
 from .arrays import IS_QUIET
 from .graphs import Graphs
 
 COMMAND_ARGUMENTS = "_warp_debug_gradients_arguments"  # attribute on wp.Launch: what it launches with
+NATIVE_FUNCTIONS = {  # functions of wp.utils that run in native code, on no tape -> the arguments that they write
+    "array_scan": {"out_array"},
+    "array_sum": {"out"},
+    "array_inner": {"out"},
+    "radix_sort_pairs": {"keys", "values"},
+    "segmented_sort_pairs": {"keys", "values"},
+    "runlength_encode": {"run_values", "run_lengths", "run_count"},
+}
 
 
 class Event:
-    """One outermost call. `subject` is the array, tape or kernel it works on.
+    """One outermost call. `subject` is the array, tape or kernel it works on; of a graph, why it was not followed.
 
     tape: the tape that records it, or None. replay: the call of a captured graph that is made again here.
+    function: Warp's own, behind the hook.
     """
 
-    __slots__ = ("args", "index", "kind", "kwargs", "replay", "result", "subject", "tape")
+    __slots__ = ("args", "function", "index", "kind", "kwargs", "replay", "result", "subject", "tape")
 
-    def __init__(self, index: int, kind: str, subject: Any, args: tuple, kwargs: dict, tape: Any, replay: Any = None):
+    def __init__(
+        self,
+        index: int,
+        kind: str,
+        subject: Any,
+        args: tuple,
+        kwargs: dict,
+        tape: Any,
+        replay: Any = None,
+        function: Any = None,
+    ):
+        self.function = function
         self.tape = tape
         self.replay = replay
         self.index = index
@@ -46,6 +67,15 @@ class Event:
         if self.kind == "command":
             return self.args[0].__dict__.get(COMMAND_ARGUMENTS, ()), ()
         return self.argument(2, "inputs") or (), self.argument(3, "outputs") or ()
+
+    @property
+    def native_arguments(self) -> list[tuple[str, Any, bool]]:
+        """(name, value, whether it is written) of the arguments of a native function of `wp.utils`."""
+        written = NATIVE_FUNCTIONS.get(getattr(self.function, "__name__", ""))
+        if written is None:
+            return []
+        given = inspect.signature(self.function).bind_partial(*self.args, **self.kwargs).arguments
+        return [(name, value, name in written) for name, value in given.items()]
 
 
 class Patch(NamedTuple):
@@ -134,7 +164,8 @@ class Hub:
                 self.depth -= 1
         runtime = self.context.runtime
         tape = replay.tape if replay is not None else runtime.tape if runtime is not None else None
-        event = Event(self.count, kind, subject, args, kwargs, tape, replay)
+        function = replay.original if replay is not None else original
+        event = Event(self.count, kind, subject, args, kwargs, tape, replay, function)
         self.count += 1
         self.listener.before(event)  # may fork; a child may end here
         self.depth += 1
@@ -149,11 +180,18 @@ class Hub:
         """Make the calls of a captured graph again, each as an event."""
         capture = self.graphs.of(graph)
         if capture is None:
-            return self.run("capture_launch", graph, original, args, kwargs)
-        for call in capture.calls:
+            return self.run("capture_launch", self.graphs.not_followed(graph), original, args, kwargs)
+        self._make_again(capture.calls)
+        return None
+
+    def _make_again(self, calls: Iterable[Any]) -> None:
+        for call in calls:
+            if call.branches:
+                for branch in self.graphs.chosen(call):
+                    self._make_again(branch)
+                continue
             with self.graphs.replaying(call) as function:
                 self.run(call.kind, call.subject, function, call.args, call.kwargs, replay=call)
-        return None
 
 
 # What a run that waits for nothing but backward goes on watching (see Hub.stand_down).
@@ -348,16 +386,8 @@ def _wrapped_function(original: Callable, kind: str, position: int, argument: st
     return function
 
 
-# Operations that Warp runs in native code, on no tape: a captured graph holds them, and needs them.
+# Methods that Warp runs in native code, on no tape: a captured graph holds them, and needs them.
 _NATIVE_METHODS = (("HashGrid", "build"), ("Mesh", "refit"), ("Bvh", "refit"), ("Bvh", "rebuild"))
-_NATIVE_FUNCTIONS = (
-    "array_scan",
-    "array_sum",
-    "array_inner",
-    "radix_sort_pairs",
-    "segmented_sort_pairs",
-    "runlength_encode",
-)
 
 
 def _patch_native(wp: Any, hub: Hub) -> None:
@@ -365,7 +395,7 @@ def _patch_native(wp: Any, hub: Hub) -> None:
         owner = getattr(wp, owner_name, None)
         if owner is not None and hasattr(owner, name):
             _patch_method(owner, name, "native", hub)
-    for name in _NATIVE_FUNCTIONS:
+    for name in NATIVE_FUNCTIONS:
         original = getattr(wp.utils, name, None)
         if original is not None:
             hub.patch(wp.utils, name, _wrapped_function(original, "native", 0, "array", hub))
@@ -400,18 +430,24 @@ def _patch_capture(wp: Any, hub: Hub) -> None:
 
     for name, wrapper in zip(names, (capture_begin, capture_end, capture_launch), strict=True):
         hub.patch(wp, name, wrapper)
-    for name in _CAPTURES[3:]:  # what a condition decides cannot be made again from here
+    for name, bodies in (("capture_if", ("on_true", "on_false")), ("capture_while", ("while_body",))):
         original = getattr(wp, name, None)
         if original is not None:
-            hub.patch(wp, name, _unfollowed(original, name, hub))
+            hub.patch(wp, name, _conditional(original, name, bodies, hub))
 
 
-def _unfollowed(original: Callable, name: str, hub: Hub) -> Callable:
+def _conditional(original: Callable, name: str, bodies: tuple[str, ...], hub: Hub) -> Callable:
+    signature = inspect.signature(original)
+
     @functools.wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if hub.graphs.active is not None and not hub.unseen():
-            hub.graphs.active.unfollowed = f"it holds wp.{name}"
-        return original(*args, **kwargs)
+        if hub.graphs.active is None or hub.unseen():
+            return original(*args, **kwargs)
+        given = signature.bind(*args, **kwargs)
+        with hub.graphs.condition(name, given.arguments["condition"], hub.place_of_caller()) as kept:
+            for body in bodies:
+                given.arguments[body] = kept(given.arguments.get(body))
+            return original(*given.args, **given.kwargs)
 
     return function
 

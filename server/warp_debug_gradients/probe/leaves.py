@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import names
-from .arrays import describe_dtype, float_parts, host, overlap
+from .arrays import describe_dtype, float_fields, float_parts, host, overlap
 from .consumption import Entry
 from .names import Origins
 from .registry import Registry, root
@@ -30,6 +30,7 @@ class Leaf:
     device: str
     array: weakref.ref
     serial: int
+    fields: list[tuple[str, int]] = field(default_factory=list)  # of structs: name and scalars of each float field
     gradient: np.ndarray | None = None  # what the last backward left
     content: int | None = None
     history: list[Entry] = field(default_factory=list)
@@ -116,6 +117,7 @@ class Leaves(dict[str, Leaf]):
             dtype=describe_dtype(array),
             shape=[int(n) for n in array.shape],
             scalars=sum(part.size for part in float_parts(host(array))),
+            fields=float_fields(host(array)),
             device=str(array.device),
             array=weakref.ref(array),
             serial=serial,

@@ -1,8 +1,8 @@
 """Module constants replaced while a file is compiled: `{"train.NUM_STEPS": 10}`.
 
 A key is a module's name (the script's stem, `__main__`, or the dotted name of a module of the workspace)
-and the constant's name in it; class attributes and dataclass defaults too (`train.Config.steps`). The
-source on disk stays as it is, line numbers stay, and no `.pyc` of changed code is read or written.
+and the constant's name in it; class attributes, dataclass defaults and what `__init__` sets on `self` too
+(`train.Config.steps`). The source on disk stays as it is, line numbers stay, and no `.pyc` of changed code is read or written.
 `Replacer` does the work on the syntax tree; `Overrides` decides which files get it.
 """
 
@@ -60,10 +60,12 @@ class Overrides:
 
     # -- before and while the program runs ------------------------------------------------------------
 
-    def install(self, script=None):
+    def install(self, script=None, module=None):
         """Takes its place in the import system; refuses modules that are nowhere in the workspace."""
         if not self.values:
             return
+        if module:
+            self._main_names |= {module, module.rpartition(".")[2]}
         if script:
             self._main_names.add(os.path.splitext(os.path.basename(script))[0])
             self._main_file = os.path.realpath(script)
@@ -74,15 +76,19 @@ class Overrides:
     def main_module(self, spec):
         """The spec of the module that `-m` runs, loaded with the overrides of `__main__` and of its last name."""
         self._main_names |= {spec.name, spec.name.rpartition(".")[2]}
-        return self._with_overrides(spec) if self._keys_for(self._main_names) else spec
+        if not self._keys_for(self._main_names):
+            return spec
+        return self._with_overrides(spec, named=True)
 
     def find_spec(self, name, path=None, target=None):
         if not self._keys_for([name]):
             return None
         return self._with_overrides(find_spec_after(self, name, path, target))
 
-    def _with_overrides(self, spec):
-        if spec and type(spec.loader) is importlib.machinery.SourceFileLoader and self._is_users(spec.origin):
+    def _with_overrides(self, spec, named=False):
+        """named: the user asked for this very module, wherever it is installed."""
+        ours = spec and type(spec.loader) is importlib.machinery.SourceFileLoader
+        if ours and (named or self._is_users(spec.origin)):
             spec.loader = _OverridingLoader(spec.loader.name, spec.loader.path, self)
         return spec
 
@@ -249,11 +255,16 @@ class Replacer:
                 for name, kind in _defined(statement):
                     kinds.setdefault(name, []).append((kind, statement))
         mine = kinds.get(path[-1], [])
-        if not any(kind == "value" for kind, _ in mine):
-            raise self._refusal(key, path, mine, scopes)
         change = _Change(self, key, path[-1], value)
-        for scope in scopes:
-            change.rewrite(scope)
+        if any(kind == "value" for kind, _ in mine):
+            for scope in scopes:
+                change.rewrite(scope)
+        else:
+            for method in filter(None, map(_initializer, scopes)):
+                change.name = f"{method.args.args[0].arg}.{path[-1]}"
+                change.rewrite(method)
+        if not change.places:
+            raise self._refusal(key, path, mine, scopes)
         return change.places
 
     def source_of(self, node):
@@ -315,7 +326,7 @@ class Replacer:
 
 
 class _Change:
-    """One constant getting its new value, at every assignment of a scope."""
+    """One constant getting its new value, at every assignment of a scope. `name`: `STEPS`, or `self.steps`."""
 
     def __init__(self, replacer, key, name, value):
         self.replacer, self.key, self.name, self.value = replacer, key, name, value
@@ -357,11 +368,13 @@ class _Change:
         return [node]
 
     def _is_name(self, node):
-        return isinstance(node, ast.Name) and node.id == self.name
+        return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == self.name
 
     def _assignment(self, statement, old):
         """A new `NAME = value` in the place of a statement; `old` is what the constant's type follows from."""
-        target = ast.copy_location(ast.Name(self.name, ast.Store()), statement)
+        target = ast.parse(self.name, mode="eval").body
+        target.ctx = ast.Store()
+        target = ast.copy_location(target, statement)
         value = self._replaced(old, statement)
         return ast.copy_location(ast.Assign([target], value, lineno=statement.lineno), statement)
 
@@ -431,8 +444,28 @@ def _defined(statement):
         yield statement.target.id, "loop variable"
 
 
+def _initializer(scope):
+    """The `__init__` of a class, where it takes `self`."""
+    if not isinstance(scope, ast.ClassDef):
+        return None
+    methods = [s for s in _statements(scope) if isinstance(s, ast.FunctionDef) and s.name == "__init__"]
+    return methods[-1] if methods and methods[-1].args.args else None
+
+
+def _own_attributes(method):
+    """The attributes that an `__init__` sets on its object, such as `steps` of `self.steps = 10`."""
+    for statement in _statements(method):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        for target in targets:
+            if isinstance(target, ast.Attribute) and ast.unparse(target.value) == method.args.args[0].arg:
+                yield target.attr
+
+
 def _constant_names(scope, prefix=""):
     found = {}
+    method = _initializer(scope)
+    if method is not None:
+        found.update({prefix + name: None for name in _own_attributes(method)})
     for statement in _statements(scope):
         if isinstance(statement, ast.ClassDef):
             found.update(dict.fromkeys(_constant_names(statement, f"{prefix}{statement.name}.")))

@@ -236,6 +236,8 @@ class Recorder:
             return found + ([Access("src", source, True, False)] if is_array(source) else [])
         if kind in ("zero_", "fill_") and is_array(event.subject):
             return [Access(kind, event.subject, False, True)]
+        if kind == "native":
+            return [Access(name, a, not written, written) for name, a, written in event.native_arguments if is_array(a)]
         return []
 
     def _launch_accesses(self, kernel: Any, inputs: Any, outputs: Any) -> list[Access]:
@@ -286,9 +288,7 @@ class Recorder:
         for access in self._touched:
             if access.written:
                 place = place or self._place(event)
-                what = f"kernel {event.subject.key}" if event.kind in LAUNCHES else WRITES[event.kind]
-                if event.kind == "command":
-                    what += ", a recorded command (record_cmd)"
+                what = _what(event)
                 operations = self.recording.operations
                 count = operations[-1].index + 1 if operations else self.recording.missed
                 self.recording.writes.append(Write(event.index, what, place, extent(access.array), count, callers))
@@ -309,6 +309,16 @@ class Recorder:
             return self.early_value
         loss = event.argument(1, "loss")
         return first_scalar(loss) if is_array(loss) else float("nan")
+
+
+def _what(event: Event) -> str:
+    """What a write that no tape records is called."""
+    if event.kind == "native":
+        return f"wp.utils.{event.function.__name__}"
+    if event.kind in LAUNCHES:
+        recorded = ", a recorded command (record_cmd)" if event.kind == "command" else ""
+        return f"kernel {event.subject.key}{recorded}"
+    return WRITES[event.kind]
 
 
 def _definition(kernel: Any) -> dict[str, Any] | None:

@@ -58,6 +58,7 @@ def describe(leaf: Leaf) -> dict[str, Any]:
         "shape": leaf.shape,
         "dtype": leaf.dtype,
         "scalars": leaf.scalars,
+        "fields": leaf.fields,
         "device": leaf.device,
         "allocated": leaf.allocated,
         "gradient_read": {**(read.place or {}), "how": read.how} if read is not None else None,
@@ -232,10 +233,9 @@ def summary(watch: Watch, objective: str | None) -> dict[str, Any]:
     chosen, how = choose(watch)
     found = iterations(watch, chosen, objective)
     notes = []
-    if watch.captures:
-        notes.append(
-            "the program captures CUDA-style graphs (wp.ScopedCapture): what runs inside them was not followed"
-        )
+    notes += [
+        f"a captured graph was not followed ({reason}): what it executes is not seen" for reason in watch.unfollowed
+    ]
     if how == "changing":
         notes.append("no read of a gradient was seen; the parameters are the leaves that change between iterations")
     if watch.parameter_expression is not None and not chosen:
@@ -258,6 +258,7 @@ def summary(watch: Watch, objective: str | None) -> dict[str, Any]:
             "arrays": watch.registry.count,
         },
         "nonfinite": nonfinite(found, watch),
+        "unfollowed": watch.unfollowed,
         "unforkable": OTHER_PROCESSES if watch.other_processes else None,
         "notes": notes,
     }

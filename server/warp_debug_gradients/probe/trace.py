@@ -84,7 +84,7 @@ class Watch:
         self.backwards: list[Backward] = []
         self.early_reads: list[EarlyRead] = []
         self.launches = 0
-        self.captures = 0
+        self.unfollowed: list[str] = []  # why graphs that the program launches were not followed
         self.other_processes = 0
         self.parameter_expression: str | None = None
         self.parameter_error: str | None = None
@@ -141,6 +141,10 @@ class Watch:
         elif kind == "record_func":
             if event.replay is not None:
                 self._record_replayed(event)
+        elif kind == "native":
+            for _, array, written in event.native_arguments:
+                if written:
+                    self.tapes.wrote(event.index, array)
         elif kind == "numpy":
             self._hold_view(event)
         elif kind == "tape_enter":
@@ -161,7 +165,7 @@ class Watch:
             if kind == "tape_reset":
                 self.tapes.forget(event.subject)
         elif kind.startswith("capture"):
-            self.captures += 1
+            self.unfollowed = list(dict.fromkeys([*self.unfollowed, str(event.subject)]))
 
     # -- launches ------------------------------------------------------------------------------
 

@@ -111,7 +111,9 @@ def _found(result: Result) -> str | None:
         return None
     if isinstance(result, BisectStepsResult):
         words = "CLEAN: nothing stands out" if result.verdict == "agree" else "NOTHING FOUND"
-        return {0: words, 1: "FOUND: where the gradient goes wrong"}.get(result.exit_code, TITLES["inconclusive"])
+        small = result.verdict == "agree"
+        found = "FOUND: a fault too small for the verdict" if small else "FOUND: where the gradient goes wrong"
+        return {0: words, 1: found}.get(result.exit_code, TITLES["inconclusive"])
     if isinstance(result, VerifyFixResult):
         return OUTCOMES[result.outcome]
     return None
