@@ -1,4 +1,4 @@
-"""500 calls of mixed operations, some cancelled, some of programs that die: is the server's memory flat?
+"""500 calls of all tools, some cancelled, some of programs that die, processes killed at random: is memory flat?
 
     PYTHONPATH=server python tests/soak.py [--calls 500]
 
@@ -12,6 +12,7 @@ import os
 import random
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -20,13 +21,19 @@ from mcp import Client, StdioServerParameters
 
 ROOT = Path(__file__).parents[1]
 KINDS = ("right", "wrong", "diverges", "crash", "exits", "hang", "floods", "broken", "nobackward", "missing")
-TOOLS = ("run_repro", "gradcheck_full_horizon", "enable_tracker", "bisect_steps")
+MEASURING = ("run_repro", "gradcheck_full_horizon", "enable_tracker", "bisect_steps", "diagnose")
+TOOLS = (*MEASURING, "scan_patterns", "verify_fix")
+KILLED = 0.15  # of the rounds of three calls: one process below the server, whichever, is killed meanwhile
 
 
 async def call(client, generator, counts):
     """One call; a hanging one is cancelled by the client's own time-out, or ends at its budget."""
     kind, tool = generator.choice(KINDS), generator.choice(TOOLS)
-    arguments = {"script": f"{kind}.py", "python": sys.executable, "timeout_s": 2.0 if kind == "hang" else 20.0}
+    arguments = {}
+    if tool != "verify_fix":  # its arguments are the baseline's: the latest check that disagreed
+        arguments["script"] = f"{kind}.py"
+    if tool in MEASURING:
+        arguments |= {"python": sys.executable, "timeout_s": 2.0 if kind == "hang" else 20.0}
     patience = generator.choice((0.05, 0.3, 60.0, 60.0, 60.0, 60.0))
     try:
         result = await client.call_tool(tool, arguments, read_timeout_seconds=patience)
@@ -36,6 +43,16 @@ async def call(client, generator, counts):
             raise
         outcome = "cancelled"
     counts[outcome] = counts.get(outcome, 0) + 1
+
+
+async def kill_one(server, generator, counts):
+    """Kills a process below the server: a guardian, a probe, or what that has started."""
+    await anyio.sleep(generator.uniform(0.1, 1.0))
+    below = server.children(recursive=True)
+    if below:
+        with suppress(psutil.Error):
+            generator.choice(below).kill()
+            counts["kills"] = counts.get("kills", 0) + 1
 
 
 async def soak(calls, folder):
@@ -52,6 +69,8 @@ async def soak(calls, folder):
             async with anyio.create_task_group() as group:
                 for _ in range(3):
                     group.start_soon(call, client, generator, counts)
+                if generator.random() < KILLED:
+                    group.start_soon(kill_one, process, generator, counts)
             if done % 30 == 0:
                 seen.append((process.memory_info().rss / 1e6, process.num_fds()))
                 print(f"{done:5d} calls  {seen[-1][0]:7.1f} MB  {seen[-1][1]:3d} descriptors  {counts}", flush=True)

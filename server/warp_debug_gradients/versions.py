@@ -9,17 +9,28 @@ Version = tuple[int, int]
 
 OLDEST: Version = (1, 13)
 NEWEST: Version = (1, 19)  # the newest that was measured; later ones of the same major are expected to work
-TESTED = "1.13, 1.16, 1.17, 1.18 and 1.19"
+TESTED = "1.13, 1.16, 1.17, 1.18 and 1.19"  # in every run of the tests; 1.14 and 1.15 once, by hand
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Something that was measured to change with `since`. `cause` is the code it can show as (catalogue.py)."""
+    """Something that was measured to change with `since`.
+
+    measured: the rows of references/quick-checks.md §11 that show it (tests/skill/behaviours.py measures them).
+    cause: the code it can show as (catalogue.py). of: what is differentiated wrongly before, a "copy" or a "kernel".
+    """
 
     since: Version
     before: str
     after: str
+    measured: tuple[str, ...]
     cause: str | None = None
+    of: str | None = None
+
+    @property
+    def since_version(self) -> str:
+        """Such as 1.17."""
+        return ".".join(map(str, self.since))
 
 
 BEHAVIOURS = (
@@ -27,44 +38,63 @@ BEHAVIOURS = (
         (1, 14),
         "writing one component of an array element (w[i][1] = ..., a field of a struct in an array) has gradient 0",
         "it has its right gradient",
-        "warp_defect",
+        ("component_write",),
+        cause="warp_defect",
+        of="kernel",
     ),
-    Behaviour((1, 14), "the gradient of curlnoise is 0", "it has its right gradient", "warp_defect"),
-    Behaviour((1, 14), "Warp's warnings are printed to stdout", "they go to stderr"),
+    Behaviour(
+        (1, 14),
+        "the gradient of curlnoise is 0",
+        "it has its right gradient",
+        ("curlnoise",),
+        cause="warp_defect",
+        of="kernel",
+    ),
+    Behaviour((1, 14), "Warp's warnings are printed to stdout", "they go to stderr", ("warnings_on_stderr",)),
     Behaviour(
         (1, 15),
         "a copy with src_offset different from dest_offset has a wrong gradient",
         "it has its right gradient",
-        "warp_defect",
+        ("copy_offsets",),
+        cause="warp_defect",
+        of="copy",
     ),
     Behaviour(
         (1, 17),
         "the adjoint of copy, clone and assign overwrites the source's gradient: right only if the copy is the "
         "source's last consumer",
         "it accumulates",
-        "warp_defect",
+        ("copy_read_later", "copy_overwritten", "two_clones"),
+        cause="warp_defect",
+        of="copy",
     ),
     Behaviour(
         (1, 17),
         "copying a staged value back into its own array doubles the gradient",
         "the gradient is right",
-        "double_count",
+        ("copy_back",),
+        cause="warp_defect",
+        of="copy",
     ),
     Behaviour(
         (1, 17),
         "x[i] if c else y[i] on array elements has gradient 0 (wp.where is right)",
         "it has its right gradient",
-        "warp_defect",
+        ("ternary_on_elements",),
+        cause="warp_defect",
+        of="kernel",
     ),
     Behaviour(
         (1, 17),
         "Warp's overwrite tracker keeps its flags after backward: it repeats false warnings from iteration 2 on",
         "the flags are cleared by backward",
+        ("tracker_flags",),
     ),
     Behaviour(
         (1, 17),
         "wp.autograd.gradcheck fails a right forward pass that changes its inputs",
         "inputs are restored between evaluations",
+        ("gradcheck_restores",),
     ),
 )
 
@@ -97,3 +127,10 @@ def differences(version: str | None) -> list[Behaviour]:
     """What an older Warp does otherwise than the newest."""
     known = parse(version)
     return [b for b in BEHAVIOURS if known is not None and known < b.since]
+
+
+def known_defects(version: str | None, of: str) -> list[str]:
+    """What this Warp differentiates wrongly in a "copy" or in a "kernel", and from which version on it does not."""
+    return [
+        f"Warp {version}: {b.before} (from {b.since_version} on {b.after})" for b in differences(version) if b.of == of
+    ]

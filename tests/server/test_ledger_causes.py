@@ -475,3 +475,17 @@ def test_a_saved_state_that_a_segment_copies_in_is_truncation_where_there_are_se
     assert (cause.code, cause.line) == ("truncation", 94)
     (cause,) = ledger_causes({"truncated": [term]}, None, Context(tape={"file": "train.py", "line": 94}, inside=True))
     assert (cause.code, cause.line) == ("unrecorded_operation", 57)
+
+
+@pytest.mark.parametrize(("warp", "confidence"), [("1.16.0", "likely"), ("1.17.0", "possible"), (None, "possible")])
+def test_a_copy_that_jumps_is_a_defect_of_warp_known_of_some_versions(warp, confidence):
+    cause = only(ledger(jumps=[jump(kernel="array copy")]), None, Context(warp=warp))
+    assert (cause.code, cause.confidence, cause.line) == ("warp_defect", confidence, 42)
+    assert ("last consumer (from 1.17 on" in "; ".join(cause.evidence)) == (warp == "1.16.0")
+    assert "kernel instead of this copy" in cause.repair
+
+
+def test_a_kernel_without_a_suspect_names_the_defects_of_its_version():
+    for warp, known in (("1.13.0", 3), ("1.16.0", 1), ("1.19.0", 0)):
+        cause = only(ledger(jumps=[jump()]), lambda _: [], Context(warp=warp))
+        assert sum(said.startswith(f"Warp {warp}: ") for said in cause.evidence) == known

@@ -1,14 +1,17 @@
-"""What depends on Warp's version: measured here, listed in references/quick-checks.md §11, compared by test_versions.py.
+"""What depends on Warp's version: measured here, listed in references/quick-checks.md §11, compared by test_behaviours.py.
 
 Run as a program it measures the installed Warp and prints {name: gradient} as JSON. It needs Warp and NumPy only.
 """
 
+import contextlib
+import io
 import json
 
 import numpy as np
 import warp as wp
+import warp.autograd
 
-VERSIONS = ("1.13", "1.16", "1.17", "1.18", "1.19")
+VERSIONS = ("1.13", "1.14", "1.15", "1.16", "1.17", "1.18", "1.19")  # 1.14 and 1.15 were measured by hand
 
 
 def A(*values):
@@ -80,6 +83,17 @@ def curl(x: wp.array(dtype=wp.vec3), loss: wp.array(dtype=float)):
     i = wp.tid()
     noise = wp.curlnoise(wp.rand_init(1), x[i])
     wp.atomic_add(loss, 0, noise[0] + noise[1] + noise[2])
+
+
+@wp.kernel(enable_backward=False)
+def no_backward(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    wp.atomic_add(loss, 0, x[wp.tid()])
+
+
+@wp.kernel
+def shift(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = x[i] + 1.0
 
 
 def backward(record, x):
@@ -175,28 +189,73 @@ def curlnoise():
     return [float(np.abs(gradient).max() > 0.0)]
 
 
+def warnings_on_stderr():
+    """1: the warning that a kernel has no backward pass is not printed to stdout."""
+    x = A(1.0, 2.0)
+    with printed() as stdout, printed(contextlib.redirect_stderr):
+        backward(lambda loss: wp.launch(no_backward, 2, inputs=[x], outputs=[loss]), x)
+    return [float("Warning" not in stdout.getvalue())]
+
+
+def gradcheck_restores():
+    """1: gradcheck passes a right gradient though the forward pass changes its input."""
+
+    def forward(x):
+        loss = A(0.0)
+        wp.launch(total, 2, inputs=[x], outputs=[loss])
+        wp.launch(shift, 2, inputs=[x])
+        return loss
+
+    with printed(), printed(contextlib.redirect_stderr):
+        return [float(warp.autograd.gradcheck(forward, inputs=[A(1.0, 2.0)], raise_exception=False))]
+
+
+def tracker_flags():
+    """The number of false warnings of Warp's tracker over three iterations. The module is compiled anew for it: last."""
+    wp.config.verify_autograd_array_access = True
+    wp.get_module(__name__).mark_modified()
+    x, y = A(1.0, 2.0), A(0.0, 0.0)
+    with printed() as stdout, printed(contextlib.redirect_stderr) as stderr:
+        for _ in range(3):
+            loss = A(0.0)
+            with wp.Tape() as tape:
+                wp.launch(square, 2, inputs=[x], outputs=[y])
+                wp.launch(total, 2, inputs=[y], outputs=[loss])
+            tape.backward(loss)
+            tape.zero()
+    wp.config.verify_autograd_array_access = False
+    return [float((stdout.getvalue() + stderr.getvalue()).count("is being written to but has already been read"))]
+
+
+@contextlib.contextmanager
+def printed(redirect=contextlib.redirect_stdout):
+    """What is printed meanwhile."""
+    text = io.StringIO()
+    with redirect(text):
+        yield text
+
+
+BEFORE_1_17 = ("1.13", "1.14", "1.15", "1.16")
 BEHAVIOURS = {  # name: (measured by, the right answer, {version that differs: its answer})
-    "copy_read_later": (copy_read_later, [7, 9], {"1.13": [5, 5], "1.16": [5, 5]}),
-    "copy_overwritten": (copy_overwritten, [2, 4], {"1.13": [0, 0], "1.16": [0, 0]}),
-    "two_clones": (two_clones, [2, 2], {"1.13": [1, 1], "1.16": [1, 1]}),
-    "copy_back": (copy_back, [8, 16], {"1.13": [16, 32], "1.16": [16, 32]}),
-    "copy_offsets": (copy_offsets, [3, 4, 0, 0], {"1.13": [0, 0, 1, 2]}),
+    "copy_read_later": (copy_read_later, [7, 9], dict.fromkeys(BEFORE_1_17, [5, 5])),
+    "copy_overwritten": (copy_overwritten, [2, 4], dict.fromkeys(BEFORE_1_17, [0, 0])),
+    "two_clones": (two_clones, [2, 2], dict.fromkeys(BEFORE_1_17, [1, 1])),
+    "copy_back": (copy_back, [8, 16], dict.fromkeys(BEFORE_1_17, [16, 32])),
+    "copy_offsets": (copy_offsets, [3, 4, 0, 0], dict.fromkeys(("1.13", "1.14"), [0, 0, 1, 2])),
     "copy_overlapping": (copy_overlapping, [2, 1, 0, 1], dict.fromkeys(VERSIONS, [1, 1, 1, 1])),
     "component_write": (component_write, [2, 4], {"1.13": [0, 0]}),
-    "ternary_on_elements": (ternary_on_elements, [1, 0], {"1.13": [0, 0], "1.16": [0, 0]}),
+    "ternary_on_elements": (ternary_on_elements, [1, 0], dict.fromkeys(BEFORE_1_17, [0, 0])),
     "curlnoise": (curlnoise, [1], {"1.13": [0]}),
+    "warnings_on_stderr": (warnings_on_stderr, [1], {"1.13": [0]}),
+    "gradcheck_restores": (gradcheck_restores, [1], dict.fromkeys(BEFORE_1_17, [0])),
+    "tracker_flags": (tracker_flags, [0], dict.fromkeys(BEFORE_1_17, [2])),
 }
 
 
 def expected(name, version):
-    """The gradient on a version such as '1.16'; versions between measured ones are as the older."""
+    """The answer of a version such as '1.16'."""
     _, right, wrong = BEHAVIOURS[name]
-    at_most = [v for v in VERSIONS if minor(v) <= minor(version)]
-    return wrong.get(at_most[-1], right)
-
-
-def minor(version):
-    return int(version.split(".")[1])
+    return wrong.get(version, right)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""What the version notes say is what the installed Warp does, and the oldest one."""
+"""What the version notes and the server's table say is what every supported Warp does."""
 
+import itertools
 import json
 import os
 import re
@@ -10,6 +11,8 @@ from pathlib import Path
 import behaviours
 import blocks
 import pytest
+
+from warp_debug_gradients import versions
 
 SCRIPT = Path(__file__).with_name("behaviours.py")
 TABLE = blocks.ROOT / "references" / "quick-checks.md"
@@ -50,14 +53,27 @@ def test_the_installed_warp():
 
 
 @pytest.mark.slow
-def test_the_oldest_warp(old_python):
-    check(measured(old_python))
+@pytest.mark.parametrize("version", ["1.13.0", "1.16.0", "1.17.0", "1.18.0"])
+def test_another_warp(version, python_with):
+    assert check(measured(python_with(f"warp-lang=={version}"))) == version.removesuffix(".0")
+
+
+def test_the_table_of_the_server_is_that_of_the_behaviours():
+    """Each of its rows changes at the version it names, and nowhere else; nothing that changes is left out."""
+    named = [name for row in versions.BEHAVIOURS for name in row.measured]
+    assert len(set(named)) == len(named)
+    assert set(behaviours.BEHAVIOURS) - set(named) == {"copy_overlapping"}  # wrong on all of them
+    for row in versions.BEHAVIOURS:
+        for name, version in itertools.product(row.measured, behaviours.VERSIONS):
+            wrong = version in behaviours.BEHAVIOURS[name][2]
+            assert wrong == (versions.parse(version) < row.since), (name, version)
 
 
 def check(result):
     version = ".".join(result.pop("warp").split(".")[:2])
     for name, value in result.items():
         assert value == pytest.approx(behaviours.expected(name, version)), (name, version)
+    return version
 
 
 def test_version_limits_in_the_texts_are_versions_at_which_something_changes():

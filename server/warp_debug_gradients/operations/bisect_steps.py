@@ -103,7 +103,9 @@ def build_result(
     tape = tape_place(measurement.workspace, backward)
     unrecorded = _unrecorded(measurement, tape, backward)
     windows = int(horizon.get("windows") or 1)
-    context = Context(tape, backward, covers_all(check, kept), unrecorded, check["verdict"], windows)
+    context = Context(
+        tape, backward, covers_all(check, kept), unrecorded, check["verdict"], windows, warp=result.warp_version
+    )
     causes = ledger_causes(kept, constructs, context)
     result.causes = joined(causes, explain.proven_causes(check, trace, tape, places(measurement, check)[1]))
     if check["verdict"] == "inconclusive":

@@ -26,6 +26,7 @@ REPAIRS = {
     "denominator) in the forward pass.",
     "where_overflow": "Guard the argument of the unselected branch as well (clamp it before the function).",
     "warp_defect": "Compare this kernel's adjoint by itself with differences; try the newest Warp.",
+    "copy": "Use a kernel instead of this copy, or the newest Warp.",
 }
 SINGULAR = {"sqrt", "log", "acos", "asin", "pow", "length", "normalize", "atan2"}
 PLAIN_MAKERS = {"zeros", "ones", "empty", "full", "zeros_like", "empty_like", "range"}  # make an array, need no adjoint

@@ -118,13 +118,12 @@ def _warp(found: dict[str, Any], error: str | None, path: str) -> Iterator[Check
         )
         yield Check(name="warp", status="fault", found=f"it does not start: {error}", mend=mend)
     for behaviour in versions.differences(version):
-        since = ".".join(map(str, behaviour.since))
         found_here = f"Warp {version}: {behaviour.before}"
         yield Check(
             name="known behaviour",
             status="warning",
             found=found_here,
-            mend=f"From Warp {since} on {behaviour.after}.",
+            mend=f"From Warp {behaviour.since_version} on {behaviour.after}.",
         )
 
 

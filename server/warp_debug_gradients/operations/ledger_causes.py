@@ -15,6 +15,7 @@ from warp_debug_gradients.operations.constructs import REPAIRS, Construct
 from warp_debug_gradients.operations.isolated import in_words as isolated_in_words
 from warp_debug_gradients.operations.isolated import launch_alone, wrong_functions
 from warp_debug_gradients.schemas import Cause, as_float
+from warp_debug_gradients.versions import known_defects
 
 REPAIRED = 0.1  # restoring the reads must leave at most this part of the error,
 REPAIRED_FLOOR = 2e-3  # or a relative error that float32 differences cannot tell from none
@@ -22,6 +23,7 @@ MOST_CONSTRUCTS = 3
 MOST_VICTIMS = 3
 ONLY_NONFINITE = ("where_overflow", "singular_point")  # constructs that explain a non-finite adjoint, not a wrong one
 RECORDED_FUNCTION = "recorded function"  # what the probe calls an operation recorded with tape.record_func
+COPY = "array copy"  # ... and wp.copy, clone, assign
 RESETS = {"zero_", "fill_", "assign"}
 HOST_WRITES = {"numpy", "assign", "__setitem__"}
 
@@ -52,6 +54,7 @@ class Context:
         "host": whether NumPy takes part; None where none is found.
     verdict: of the check of the whole gradient; None where none was made.
     windows: backward calls of the iteration. Where there are several, a state that a tape copies in is the end of another.
+    warp: the version of Warp.
     """
 
     tape: Place | None = None
@@ -60,6 +63,7 @@ class Context:
     unrecorded: Callable[[str], Place | None] = lambda variable: None
     verdict: str | None = None
     windows: int = 1
+    warp: str | None = None
 
 
 def ledger_causes(
@@ -75,7 +79,7 @@ def ledger_causes(
         found += contextual(ledger, context)
     found += _nonfinite(ledger, find_constructs)
     if not ledger.get("nonfinite"):
-        found += _kernels(ledger, find_constructs)
+        found += _kernels(ledger, find_constructs, context)
     found += _custom_gradients(ledger, context, [cause for _, cause in found])
     order = {"proven": 0, "likely": 1, "possible": 2}
     found.sort(key=lambda item: (order[item[1].confidence], -item[0]))
@@ -374,7 +378,7 @@ def _nonfinite(ledger: Ledger, find_constructs: FindConstructs | None) -> list[t
     return [(math.inf, _cause(code, "likely", born, _names([born]), evidence, REPAIRS[code], where))]
 
 
-def _kernels(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tuple[float, Cause]]:
+def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Context) -> list[tuple[float, Cause]]:
     """A jump with intact inputs: the adjoint of that kernel itself is wrong. What is in it narrows down why, and the
     launch by itself proves or clears it."""
     found: list[tuple[float, Cause]] = []
@@ -416,8 +420,13 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tup
             evidence.append("its adjoint is the function given to tape.record_func")
             repair = "Correct that function: it adds the adjoint of what ran here to the gradients of its inputs."
             found.append((share, _cause("custom_gradient", "likely", jump, [], evidence, repair)))
+        elif jump.get("kernel") == COPY:
+            known = known_defects(context.warp, of="copy")
+            sure = "likely" if known else "possible"
+            found.append((share, _cause("warp_defect", sure, jump, [], [*evidence, *known], REPAIRS["copy"])))
         elif not constructs:
             evidence.append("no construct known to break an adjoint was found in its source")
+            evidence += known_defects(context.warp, of="kernel")
             sure = "likely" if alone.get("verdict") == "wrong" else "possible"
             found.append((share, _cause("warp_defect", sure, jump, [], evidence, REPAIRS["warp_defect"])))
     return found

@@ -125,6 +125,7 @@ class Stepper:
         numbers = self._numbers(operation)
         after = self._terms(numbers)
         left = {n: self.now.bytes[n].copy() for n in self._updated(operation)}
+        made = self._made_by_copy(operation)
         for shadows in (self.now, self.plus, self.minus):
             shadows.undo(operation.index, WRITTEN)
         clobbered = self._clobbered(operation)
@@ -133,6 +134,9 @@ class Stepper:
         self._adjoint(entry, tape, {n: self.now.bytes[n] for n in self._wanted(operation)})
         self.book.clobbered.extend(clobbered)
         self._watch_finite(operation)
+        for shadows in (self.now, self.plus, self.minus):
+            for number in made:
+                shadows.bytes.pop(number, None)
         term = self._terms_anew(numbers)
         jump = Jump(
             operation.index,
@@ -155,6 +159,21 @@ class Stepper:
             if a.read and a.written and not a.accumulated
         }
         return both & self.now.pending(operation.index, WRITTEN)
+
+    def _made_by_copy(self, operation: Operation) -> set[int]:
+        """Roots that hold nothing before this copy, which fills them whole: an adjoint that a Warp before 1.17 leaves
+        in their gradients meets no tangent there."""
+        if operation.definition is not None:
+            return set()
+        sources = [self.recorder.number(root(a.array)) for a in operation.accesses if a.read]
+        targets = [self.recorder.number(root(a.array)) for a in operation.accesses if a.written and not a.read]
+        kept = self.now.bytes
+        return {
+            target
+            for target in targets
+            if target in kept and self.now.first_touch.get(target) == operation.index
+            if any(s in kept and np.array_equal(kept[s], kept[target]) for s in sources)
+        }
 
     def _wanted(self, operation: Operation) -> set[int]:
         if self.restore is None:

@@ -58,7 +58,7 @@ def check(index, verdict):
     numbers = {"autodiff": autodiff, "finite_difference": difference, "error": 2e-5,
                "relative_error": abs(autodiff - difference) / 0.2998}  # fmt: skip
     return {
-        "iteration": index, "parameter": {"name": "fit.kappa"}, "objective": {"name": "fit.err", "kind": "loss", "value": 0.04},
+        "iteration": index, "parameter": {"name": "fit.kappa", "key": "k"}, "objective": {"name": "fit.err", "kind": "loss", "value": 0.04},
         "horizon": {"windows": 1, "ops": 41, "full": True, "from": {"file": script, "line": 18}, "to": {"file": script, "line": 20}},
         "verdict": verdict, "reason": None, "message": f"They {verdict}.",
         "gradient": {**numbers,
