@@ -335,7 +335,7 @@ class BornNonFinite(Model):
     file: str | None = None
     line: int | None = None
     variable: str | None = None
-    elements: list[Any] = Field(default_factory=list[Any])
+    elements: list[int] = Field(default_factory=list[int])
     inputs: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
