@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, DefaultDict, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, DefaultDict, Dict, Generator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -23,8 +23,9 @@ for folder in (str(ROOT / "server"), str(Path(__file__).resolve().parent)):
 
 import numeric_losses as losses  # noqa: E402
 
-from warp_debug_gradients.probe.differences import Estimate, Steps, directional_derivative  # noqa: E402
-from warp_debug_gradients.probe.verdict import combine, judge  # noqa: E402
+from warp_debug_gradients.probe.confirm import confirm  # noqa: E402
+from warp_debug_gradients.probe.differences import Estimate, directional_derivative  # noqa: E402
+from warp_debug_gradients.probe.verdict import combine, decisive, judge  # noqa: E402
 
 FAULTS: Dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "1 %": lambda g: 1.01 * g,
@@ -36,7 +37,7 @@ FAULTS: Dict[str, Callable[[np.ndarray], np.ndarray]] = {
 DIRECTIONS = 3
 
 
-def drive(generator: Steps, evaluate: Callable[[float], object]) -> Estimate:
+def drive(generator: Generator[List[float], Any, Any], evaluate: Callable[[float], object]) -> Any:
     """Answers a generator's steps with `evaluate`, in order."""
     replies: Optional[List[object]] = None
     while True:
@@ -51,6 +52,8 @@ class Measured:
     """A problem, its directions, and what was evaluated along them; shared by every gradient asked about."""
 
     problem: losses.Problem
+    base: float
+    scale: float
     lines: List[np.ndarray]
     estimates: List[Estimate]
 
@@ -60,13 +63,20 @@ def measure(problem: losses.Problem, rng: np.random.Generator, floor: float = 1e
     base, eps = float(problem.loss(problem.x)), problem.eps
     scale = max(problem.scale, floor)
     estimates = [drive(directional_derivative(base, [base], scale, eps, eps), problem.along(line)) for line in lines]
-    return Measured(problem, lines, estimates)
+    return Measured(problem, base, scale, lines, estimates)
 
 
 def ladder(measured: Measured, gradient: np.ndarray, count: int) -> str:
-    size = float(np.linalg.norm(gradient))
-    pairs = zip(measured.lines[:count], measured.estimates)
-    return combine([judge(float(gradient @ v), e, measured.problem.eps, size) for v, e in pairs]).verdict
+    """The whole rule: every direction judged, all combined, a disagreement looked at again at finer steps."""
+    size, eps = float(np.linalg.norm(gradient)), measured.problem.eps
+    pairs = list(zip(measured.lines[:count], measured.estimates))
+    judged = [judge(float(gradient @ v), e, eps, size) for v, e in pairs]
+    overall = combine(judged)
+    if overall.verdict != "disagree":
+        return overall.verdict
+    line, estimate = pairs[decisive(overall, judged)]
+    steps = confirm(overall, estimate, measured.base, [], eps, eps, measured.scale)
+    return drive(steps, measured.problem.along(line))[0].verdict
 
 
 def central(measured: Measured, gradient: np.ndarray, step: float, atol: float, rtol: float) -> str:

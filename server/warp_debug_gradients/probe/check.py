@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .confirm import confirm
 from .differences import Estimate, directional_derivative
 from .elements import measure_elements
 from .evaluator import (
@@ -33,20 +34,15 @@ from .evaluator import (
     typical_size,
 )
 from .growth import measure_growth
-from .ladder import PLAUSIBLE_NOISE
 from .line import measure_line, update_between
 from .signature import signature
 from .stated import may_be_scaled, measure_own_loss
-from .verdict import Judgement, combine, round_off
+from .verdict import Judgement, combine, decisive, round_off
 from .windows import measure_windows
 
 MOVES = 3  # how often the moment of the perturbation is moved behind a write that no hook saw
 WEAK = ("imprecise", "unsettled", "kink", "quantised")  # what too small a signal looks like
 MANY_SCALARS = 64  # a parameter of which a random direction shows little
-CONFIRM_NOISE = 24.0  # a disagreement is looked at again where it is this many times the objective's noise
-CONFIRM_ULPS = 64.0  # and where the parameter still moves by this many of its own ulps
-CONFIRM_CHANGE = 1e-3  # a finer step moves the objective by this part of its size, if AD is right
-CONFIRM_FRACTION = 0.35  # it is gone where every slope lies within this fraction of the gap around AD
 
 
 def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
@@ -121,12 +117,8 @@ def _check_parameter(
     overall = combine(judged)
 
     if overall.verdict == "disagree" or overall.reason in ("imprecise", "unsettled"):
-        decisive = next(
-            k
-            for k, j in enumerate(judged)
-            if j.finite_difference == overall.finite_difference or math.isnan(overall.finite_difference)
-        )
-        overall = yield from _confirm(overall, evaluator, directions[decisive], estimates[decisive], base, result)
+        k = decisive(overall, judged)
+        overall = yield from _confirm(overall, evaluator, directions[k], estimates[k], base, result)
     if overall.reason in WEAK and x0.size >= MANY_SCALARS:
         overall = yield from _along_gradient(overall, evaluator, gradient, directions[0], base, again, result)
     elements = yield from measure_elements(
@@ -296,71 +288,12 @@ def _along_gradient(
 def _confirm(
     overall: Judgement, evaluator: Evaluator, v: np.ndarray, estimate: Estimate, base: float, result: dict[str, Any]
 ) -> Steps:
-    """Does the disagreement persist at the smallest step that could show it? If not, nobody is accused.
-
-    A derivative is a limit. At the step t where |AD - FD| t is CONFIRM_NOISE times the objective's noise, the
-    slope can still be told from AD; where it has gone over to AD there (floors, casts, bins, contacts), the
-    larger steps crossed something, and the difference is theirs.
-    """
-    gap = abs(overall.autodiff - overall.finite_difference)
-    if not (math.isfinite(gap) and gap > 0.0 and math.isfinite(estimate.step)):
-        return overall
-    for t in _finer_steps(gap, evaluator, estimate, base, result):
-        steps = [t, 2.0 * t, 4.0 * t]
-        slopes = yield from _slopes(evaluator, v, steps, result)
-        if slopes and all(abs(s - overall.autodiff) <= CONFIRM_FRACTION * gap for s in slopes):
-            return _unconfirmed(overall, estimate, steps, slopes)
-    return overall
-
-
-def _finer_steps(
-    gap: float, evaluator: Evaluator, estimate: Estimate, base: float, result: dict[str, Any]
-) -> list[float]:
-    """Where to look again, the larger steps first, each well below the estimate's own.
-
-    What the ladder took for noise may be the objective itself, crossing many small edges or folding back in chaos.
-    Where it is much more than the repeats and the dtype explain, two finer steps are tried: one at which AD moves
-    the objective by CONFIRM_CHANGE of its size, and the finest that still can tell.
-    """
-    eps_f, eps_x = precisions(evaluator.plan, evaluator.x0.dtype)
-    repeats = result["repeats"]["values"]
-    proven = max(eps_f * abs(base), max(repeats) - min(repeats))
-    noise = max(estimate.noise if math.isfinite(estimate.noise) else 0.0, proven)
-    wanted = [CONFIRM_NOISE * noise / gap]
-    if noise > PLAUSIBLE_NOISE * proven:
-        finest = CONFIRM_NOISE * proven / gap
-        wanted += [max(finest, CONFIRM_CHANGE * abs(base) / gap), finest]
-    steps: list[float] = []
-    for t in (max(each, CONFIRM_ULPS * eps_x) for each in wanted):
-        if t <= 0.5 * min([estimate.step, *steps]):
-            steps.append(t)
-    return steps
-
-
-def _slopes(evaluator: Evaluator, v: np.ndarray, steps: list[float], result: dict[str, Any]) -> Steps:
-    """Central slopes along v at the steps, without those that the parameter's rounding swallows."""
-    deltas = [evaluator.effective(sign * step * v) for step in steps for sign in (1.0, -1.0)]
-    replies = yield [evaluator.request(d) for d in deltas]
-    result["evaluations"] += len(replies)
-    values = [evaluator.value(r) for r in replies]
-    lengths = [float(d @ v) / float(v @ v) for d in deltas]
-    return [
-        (values[k] - values[k + 1]) / (lengths[k] - lengths[k + 1])
-        for k in range(0, len(deltas), 2)
-        if lengths[k] != lengths[k + 1]
-    ]
-
-
-def _unconfirmed(overall: Judgement, estimate: Estimate, steps: list[float], slopes: list[float]) -> Judgement:
-    """The disagreement is one of larger steps only."""
-    if all(s == 0.0 for s in slopes) and overall.autodiff == 0.0:
-        reason = "staircase"
-        text = f"AD = 0, and so is every difference up to step {steps[-1]:.2g}; at step {estimate.step:.2g} the slope is {overall.finite_difference:.4g}. The objective is piecewise constant: zero is its derivative, a surrogate is a modelling choice"
-    else:
-        reason = "scale_dependent"
-        found = ", ".join(f"{s:.4g}" for s in slopes)
-        text = f"AD = {overall.autodiff:.6g}; FD = {overall.finite_difference:.6g} at step {estimate.step:.2g}, but {found} at steps from {steps[0]:.2g}: the objective is not smooth at this scale"
-    return replace(overall, verdict="inconclusive", reason=reason, message=text)
+    """`overall`, unless its disagreement along v is one of larger steps only (see `confirm`)."""
+    eps = precisions(evaluator.plan, evaluator.x0.dtype)
+    steps = confirm(overall, estimate, base, result["repeats"]["values"], *eps)
+    ((judged, used),) = yield from run_side_by_side([steps], evaluator, [v])
+    result["evaluations"] += used
+    return judged
 
 
 def _direction_row(i: int, j: Judgement, e: Estimate) -> dict[str, Any]:

@@ -186,8 +186,8 @@ def random_directions(x0: np.ndarray, key: str, count: int) -> list[np.ndarray]:
 def run_side_by_side(
     generators: Sequence[Generator[Any, Any, Any]], evaluator: Evaluator, vectors: list[np.ndarray]
 ) -> Steps:
-    """Drive several step generators side by side; returns their estimates in order."""
-    estimates: list[Estimate | None] = [None] * len(generators)
+    """Drive several step generators side by side; returns what they return, in order."""
+    returned: list[Any] = [None] * len(generators)
     wanted: dict[int, list[float]] = {}
 
     def advance(i: int, replies: Any) -> None:
@@ -195,7 +195,7 @@ def run_side_by_side(
             wanted[i] = generators[i].send(replies)
         except StopIteration as stop:
             wanted.pop(i, None)
-            estimates[i] = stop.value
+            returned[i] = stop.value
 
     for i in range(len(generators)):
         advance(i, None)
@@ -208,7 +208,7 @@ def run_side_by_side(
             values[i].append((float(delta @ v) / float(v @ v), evaluator.value(reply)))
         for i in list(values):
             advance(i, values[i])
-    return estimates
+    return returned
 
 
 def _magnitude(gradient: np.ndarray, v: np.ndarray) -> float:

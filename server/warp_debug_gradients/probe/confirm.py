@@ -1,0 +1,122 @@
+"""Does a disagreement persist at the smallest steps that could show it, and at those beside the one that did?
+
+A derivative is a limit. At the step t where |AD - FD| t is CONFIRM_NOISE times the objective's noise, the slope can
+still be told from AD; where it has gone over to AD there (floors, casts, bins, contacts), the larger steps crossed
+something, and the difference is theirs. A marginal one is measured again beside its step: where the slopes there
+scatter by as much as AD is off, FD was less certain than it claimed. Nobody is accused then.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Generator, List, Sequence, Tuple
+
+from .differences import Estimate, Reply
+from .ladder import PLAUSIBLE_NOISE
+from .verdict import ERROR_MULTIPLE, Judgement
+
+# A disagreement is looked at again where it is this many times the objective's noise,
+CONFIRM_NOISE = 24.0
+# and where the parameter still moves by this many of its own ulps.
+CONFIRM_ULPS = 64.0
+# A disagreement of fewer bands than this is measured once more at steps beside the estimate's own.
+MARGINAL = 4.0
+NEIGHBOURS = (0.37, 0.61, 1.3)
+# A finer step moves the objective by this part of its size, if AD is right.
+CONFIRM_CHANGE = 1e-3
+# It is gone where every slope lies within this fraction of the gap around AD.
+CONFIRM_FRACTION = 0.35
+
+
+def confirm(
+    judged: Judgement,
+    estimate: Estimate,
+    base: float,
+    repeats: Sequence[float],
+    objective_eps: float,
+    parameter_eps: float,
+    scale: float = 1.0,
+) -> Generator[List[float], Sequence[Reply], Tuple[Judgement, int]]:
+    """`judged` again, or 'inconclusive' where finer steps say what AD says; and the evaluations that took.
+
+    A generator as in `differences`. judged, estimate: of one direction, same t. base, repeats, the two eps and
+    scale: as in `directional_derivative`.
+    """
+    gap, used = abs(judged.autodiff - judged.finite_difference), 0
+    if not (math.isfinite(gap) and gap > 0.0 and math.isfinite(estimate.step)):
+        return judged, used
+    proven = max(objective_eps * abs(base), max([base, *repeats]) - min([base, *repeats]))
+    for t in _finer_steps(gap, estimate, base, proven, CONFIRM_ULPS * parameter_eps * scale):
+        steps = [t, 2.0 * t, 4.0 * t]
+        asked = [sign * step for step in steps for sign in (1.0, -1.0)]
+        replies = yield asked
+        used += len(asked)
+        slopes = _slopes(asked, replies)
+        if slopes and all(abs(slope - judged.autodiff) <= CONFIRM_FRACTION * gap for slope in slopes):
+            return _unconfirmed(judged, estimate, steps, slopes), used
+    if judged.verdict == "disagree" and judged.bands_off < MARGINAL:
+        asked = [sign * factor * estimate.step for factor in NEIGHBOURS for sign in (1.0, -1.0)]
+        replies = yield asked
+        used += len(asked)
+        slopes = _slopes(asked, replies)
+        spread = max([0.0] + [abs(slope - judged.finite_difference) for slope in slopes])
+        if gap <= judged.band + ERROR_MULTIPLE * max(0.0, spread - judged.error):
+            return _unrepeated(judged, estimate, slopes), used
+    return judged, used
+
+
+def _finer_steps(gap: float, estimate: Estimate, base: float, proven: float, least: float) -> List[float]:
+    """Where to look again, the larger steps first, each well below the estimate's own.
+
+    What the ladder took for noise may be the objective itself, crossing many small edges or folding back in chaos.
+    Where it is much more than the repeats and the dtype explain (`proven`), two finer steps are tried: one at which
+    AD moves the objective by CONFIRM_CHANGE of its size, and the finest that still can tell.
+    """
+    noise = max(estimate.noise if math.isfinite(estimate.noise) else 0.0, proven)
+    wanted = [CONFIRM_NOISE * noise / gap]
+    if noise > PLAUSIBLE_NOISE * proven:
+        finest = CONFIRM_NOISE * proven / gap
+        wanted += [max(finest, CONFIRM_CHANGE * abs(base) / gap), finest]
+    steps: List[float] = []
+    for t in (max(each, least) for each in wanted):
+        if t <= 0.5 * min([estimate.step, *steps]):
+            steps.append(t)
+    return steps
+
+
+def _slopes(asked: Sequence[float], replies: Sequence[Reply]) -> List[float]:
+    """Central slopes of the pairs (+t, -t), without those that the parameter's rounding swallows."""
+    pairs = [reply if isinstance(reply, (tuple, list)) else (t, reply) for t, reply in zip(asked, replies)]
+    return [
+        (float(plus) - float(minus)) / (right - left)
+        for (right, plus), (left, minus) in zip(pairs[0::2], pairs[1::2])
+        if right != left
+    ]
+
+
+def _unrepeated(judged: Judgement, estimate: Estimate, slopes: Sequence[float]) -> Judgement:
+    found = ", ".join(f"{slope:.6g}" for slope in slopes)
+    text = (
+        f"AD = {judged.autodiff:.6g}, FD = {judged.finite_difference:.6g} ± {judged.error:.2g} at step "
+        f"{estimate.step:.2g}, but {found} at steps beside it: FD is too uncertain here"
+    )
+    return replace(judged, verdict="inconclusive", reason="imprecise", message=text)
+
+
+def _unconfirmed(judged: Judgement, estimate: Estimate, steps: Sequence[float], slopes: Sequence[float]) -> Judgement:
+    """The disagreement is one of larger steps only."""
+    if all(slope == 0.0 for slope in slopes) and judged.autodiff == 0.0:
+        reason = "staircase"
+        text = (
+            f"AD = 0, and so is every difference up to step {steps[-1]:.2g}; at step {estimate.step:.2g} the slope is "
+            f"{judged.finite_difference:.4g}. The objective is piecewise constant: zero is its derivative, a surrogate "
+            "is a modelling choice"
+        )
+    else:
+        reason, found = "scale_dependent", ", ".join(f"{slope:.4g}" for slope in slopes)
+        text = (
+            f"AD = {judged.autodiff:.6g}; FD = {judged.finite_difference:.6g} at step {estimate.step:.2g}, but {found} "
+            f"at steps from {steps[0]:.2g}: the objective is not smooth at this scale"
+        )
+    return replace(judged, verdict="inconclusive", reason=reason, message=text)

@@ -1,0 +1,74 @@
+"""A disagreement is kept where finer and neighbouring steps repeat it, and dropped where they don't."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from warp_debug_gradients.probe.confirm import confirm
+from warp_debug_gradients.probe.differences import Estimate
+from warp_debug_gradients.probe.verdict import Judgement
+
+EPS = 1.2e-7
+
+
+def asked(ad, fd, error, band, step, noise, objective, base=1.0):
+    """What `confirm` makes of a disagreement whose objective is the function given; and the evaluations it took."""
+    judged = Judgement("disagree", None, "", ad, fd, error, band)
+    estimate = Estimate(fd, error, noise, step, "settled", 11)
+    generator, replies = confirm(judged, estimate, base, [base], EPS, EPS), None
+    while True:
+        try:
+            replies = [objective(t) for t in generator.send(replies)]
+        except StopIteration as stop:
+            return stop.value
+
+
+def line(t):
+    return 1.0 + 2.0 * t
+
+
+@pytest.mark.parametrize("ad", [2.02, 2.2, 4.0, -2.0, 0.0])
+def test_a_fault_in_the_gradient_of_a_smooth_objective_stays_a_fault(ad):
+    judged, used = asked(ad, 2.0, 1e-3, 3e-3, 0.01, EPS, line)
+    assert judged.verdict == "disagree"
+    assert used > 0
+
+
+def test_a_marginal_one_that_neighbouring_steps_do_not_repeat_is_dropped():
+    """The slope wanders with the step by as much as AD is off: many small kinks."""
+    wander = {0.37: 0.03, 0.61: -0.02, 1.3: 0.04}
+
+    def objective(t):
+        factor = min(wander, key=lambda each: abs(each - abs(t) / 0.01))
+        return 1.0 + (2.0 + wander[factor]) * t
+
+    judged, _ = asked(2.02, 2.0, 1e-3, 8e-3, 0.01, EPS, objective)
+    assert (judged.verdict, judged.reason) == ("inconclusive", "imprecise")
+    assert "steps beside it" in judged.message
+
+
+def test_a_large_one_is_not_asked_to_be_repeated():
+    judged, used = asked(4.0, 2.0, 1e-3, 8e-3, 1e-4, EPS, line)
+    assert judged.verdict == "disagree"
+    assert used <= 6
+
+
+def test_one_that_is_gone_at_finer_steps_is_of_the_larger_steps_only():
+    """|t| beyond 1e-3 has another slope, as a contact has; AD is the one at 0."""
+
+    def objective(t):
+        return 1.0 + 2.0 * t + 3.0 * np.sign(t) * max(0.0, abs(t) - 1e-3)
+
+    judged, _ = asked(2.0, 4.9, 0.01, 0.05, 0.1, EPS, objective)
+    assert (judged.verdict, judged.reason) == ("inconclusive", "scale_dependent")
+
+
+def test_zero_on_a_flat_stretch_is_a_staircase():
+    judged, _ = asked(0.0, 4.9, 0.01, 0.05, 0.1, EPS, lambda t: 1.0 + np.round(t, 2))
+    assert (judged.verdict, judged.reason) == ("inconclusive", "staircase")
+
+
+@pytest.mark.parametrize("gap", [float("nan"), 0.0])
+def test_nothing_is_asked_where_there_is_no_gap(gap):
+    assert asked(2.0 + gap, 2.0, 1e-3, 3e-3, 0.01, EPS, line)[1] == 0
