@@ -24,6 +24,19 @@ def test_a_launch_in_a_library_is_located_with_the_line_that_called_it(tmp_path)
     assert found["via"] == {"file": str(tmp_path / "train.py"), "line": 2}
 
 
+def test_a_checkout_of_a_library_in_the_workspace_is_located_with_the_line_that_called_it(tmp_path):
+    origins = Origins("/warp", str(tmp_path))
+    for folder in ("solver", "solver/core"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
+    mine = call_through(tmp_path / "train.py")
+    outer = call_through(tmp_path / "solver" / "api.py")
+    inner = call_through(tmp_path / "solver" / "core" / "forces.py")
+    found = mine(lambda: outer(lambda: inner(lambda: origins.located(sys._getframe(1)))))
+    assert found["file"] == str(tmp_path / "solver" / "core" / "forces.py")
+    assert found["via"] == {"file": str(tmp_path / "train.py"), "line": 2}
+
+
 def test_the_users_own_line_needs_no_caller_and_libraries_are_left_out_of_the_callers(tmp_path):
     origins = Origins("/warp", str(tmp_path))
     outer, inner = call_through(tmp_path / "train.py"), call_through(tmp_path / "sim.py")
@@ -34,3 +47,12 @@ def test_the_users_own_line_needs_no_caller_and_libraries_are_left_out_of_the_ca
     place, callers = found
     assert "via" not in place
     assert callers == [(str(tmp_path / "sim.py"), 2), (str(tmp_path / "train.py"), 2)]
+
+
+def test_the_programs_that_are_installed_with_warp_are_a_users_and_the_rest_is_not(tmp_path):
+    origins = Origins(str(tmp_path / "warp"), str(tmp_path / "work"))
+    program = call_through(tmp_path / "warp" / "examples" / "optim" / "example_fluid.py")
+    optimizer = call_through(tmp_path / "warp" / "_src" / "optim" / "adam.py")
+    found = program(lambda: optimizer(lambda: [f.f_code.co_filename for f in origins.frames(sys._getframe(1))]))
+    assert str(tmp_path / "warp" / "examples" / "optim" / "example_fluid.py") in found
+    assert str(tmp_path / "warp" / "_src" / "optim" / "adam.py") not in found

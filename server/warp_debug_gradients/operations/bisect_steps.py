@@ -204,7 +204,10 @@ def ledger_message(result: BisectStepsResult, check: dict[str, Any]) -> str:
     if parts:
         return " ".join(parts)
     if check["verdict"] == "agree":
-        return f"Nothing to find: the gradient of {result.parameter} agrees in {where}, and no launch jumps above its noise."
+        return (
+            f"Nothing to find: the gradient of {result.parameter} agrees in {where}, and no launch jumps above its noise."
+            f"{explain.is_zero(check)}"
+        )
     if check["verdict"] == "disagree":
         if result.causes:
             first = result.causes[0].evidence[0]

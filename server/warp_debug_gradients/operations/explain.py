@@ -95,8 +95,17 @@ def headline_message(check: dict[str, Any], checks: list[dict[str, Any]], trace:
     whole = "over the full horizon" if (check.get("horizon") or {}).get("full", True) else "over PART of the horizon"
     more = more_windows_than_others(check, trace)
     return (
-        f"The gradient of {parameter} is right {where}, {whole}.{f' But {more}.' if more else ''}{other_reason(trace)}"
+        f"The gradient of {parameter} is right {where}, {whole}.{is_zero(check)}{f' But {more}.' if more else ''}"
+        f"{other_reason(trace)}"
     )
+
+
+def is_zero(check: dict[str, Any]) -> str:
+    """A right gradient of zero has a reason in the forward pass."""
+    gradient = check.get("gradient") or {}
+    if gradient.get("autodiff") == 0.0 and gradient.get("finite_difference") == 0.0:
+        return " It is zero: the objective does not change with this parameter, in the forward pass already."
+    return ""
 
 
 def more_windows_than_others(check: dict[str, Any], trace: dict[str, Any]) -> str:

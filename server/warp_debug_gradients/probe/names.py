@@ -41,15 +41,18 @@ class Origins:
 
     def __init__(self, warp_folder: str, workspace: str | None = None):
         self._skipped = (warp_folder + os.sep, _PROBE)
+        self._programs = os.path.join(warp_folder, "examples", "")  # installed with Warp, and no part of it
         self._workspace = os.path.join(os.path.realpath(workspace), "") if workspace else ""
         self._own: dict[str, bool] = {}  # by file name, as below
+        self._packages: dict[str, str] = {}
         self._known: dict[str, bool] = {}  # by file name: strings keep their hash, code objects compute it anew
 
     def is_user(self, code: types.CodeType) -> bool:
         name = code.co_filename
         known = self._known.get(name)
         if known is None:
-            known = not (name.startswith(self._skipped) or name.startswith("<frozen"))
+            inside = name.startswith(self._skipped) and not name.startswith(self._programs)
+            known = not (inside or name.startswith("<frozen"))
             self._known[name] = known
         return known
 
@@ -73,14 +76,28 @@ class Origins:
         return known
 
     def located(self, frame: types.FrameType | None) -> dict[str, Any] | None:
-        """`place` of a frame; for one in a library also `via`, the user's own line that called it."""
+        """`place` of a frame; for one in a library or a package also `via`, the user's own line that called it."""
         found = place(frame)
-        if found is None or self.is_own(found["file"]):
+        if found is None:
+            return None
+        package = self._package(found["file"])
+        if self.is_own(found["file"]) and not package:
             return found
-        caller = next((f for f in self.frames(frame) if self.is_own(f.f_code.co_filename)), None)
+        outside = (f for f in self.frames(frame) if not (package and f.f_code.co_filename.startswith(package)))
+        caller = next((f for f in outside if self.is_own(f.f_code.co_filename)), None)
         if caller is not None:
             found["via"] = {"file": caller.f_code.co_filename, "line": caller.f_lineno}
         return found
+
+    def _package(self, file: str) -> str:
+        """The folder of the outermost package of the workspace that a file lies in (a checkout of a library); ''."""
+        known = self._packages.get(file)
+        if known is None:
+            folder, known = os.path.dirname(file), ""
+            while self.is_own(file) and os.path.isfile(os.path.join(folder, "__init__.py")):
+                folder, known = os.path.dirname(folder), os.path.join(folder, "")
+            self._packages[file] = known
+        return known
 
     def own_lines(self, frame: types.FrameType | None) -> list[tuple[str, int]]:
         """(file, line) of the frame and its callers in the workspace, innermost first."""
