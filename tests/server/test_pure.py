@@ -205,6 +205,16 @@ def right_check(iteration, **more):
     }
 
 
+def test_a_right_gradient_of_zero_has_its_reason_in_the_forward_pass():
+    check = {"verdict": "agree", "iteration": 0, "parameter": {"name": "k"}, "horizon": {"full": True}}
+    zero = {"autodiff": 0.0, "finite_difference": 0.0}
+    assert "the objective does not change with this parameter" in explain.headline_message(
+        {**check, "gradient": zero}, [], {}
+    )
+    moved = {"autodiff": 0.0, "finite_difference": 1e-9}
+    assert "does not change" not in explain.headline_message({**check, "gradient": moved}, [], {})
+
+
 def test_a_backward_before_the_loop_is_told():
     """Its gradient, never zeroed, makes the first update twice as large; the sum of both losses agrees with it."""
     trace = {"iterations": [{"index": k, "backward_calls": calls} for k, calls in enumerate([[0, 1], [2], [3]])]}

@@ -58,6 +58,12 @@ ADVICE = {
 }
 
 
+SEGMENT = (
+    "what was checked is one tape of a chain (each backward hands its gradient on to the next), not the program's whole "
+    "iteration"
+)
+
+
 def nothing_to_check(trace: dict[str, Any]) -> tuple[str, str]:
     """(reason, message) where the program runs but has no gradient that is read."""
     unfollowed = trace.get("unfollowed") or []
@@ -93,7 +99,7 @@ def headline_message(check: dict[str, Any], checks: list[dict[str, Any]], trace:
     if check["verdict"] == "inconclusive":
         return f"Not decided for {parameter} {where}: {said}. {ADVICE.get(check.get('reason') or '', '')}".strip()
     whole = "over the full horizon" if (check.get("horizon") or {}).get("full", True) else "over PART of the horizon"
-    more = more_windows_than_others(check, trace)
+    more = more_windows_than_others(check, trace) or ("" if whole == "over the full horizon" else SEGMENT)
     return (
         f"The gradient of {parameter} is right {where}, {whole}.{is_zero(check)}{f' But {more}.' if more else ''}"
         f"{other_reason(trace)}"

@@ -96,11 +96,14 @@ def right(checks: list[dict[str, Any]], trace: dict[str, Any]) -> Cause:
     check = checks[0]
     gradient = check.get("gradient") or {}
     name = (check.get("parameter") or {}).get("name") or "the parameter"
+    full = all((c.get("horizon") or {}).get("full", True) for c in checks)
     iterations = ", ".join(str(c.get("iteration")) for c in checks)
     evidence = [
         f"AD = {as_float(gradient.get('autodiff')):.6g}, FD = {as_float(gradient.get('finite_difference')):.6g} "
-        f"± {as_float(gradient.get('error')):.2g} over the full horizon (iterations {iterations})"
+        f"± {as_float(gradient.get('error')):.2g} over {'the full' if full else 'PART of the'} horizon (iterations {iterations})"
     ]
+    if not full:
+        evidence.append(explain.SEGMENT)
     repair = "The gradient needs no repair. Look at the learning rate, the loss's scale, and the model itself."
     lines = [(c.get("iteration"), line_of(c)) for c in checks]
     measured = [(k, line) for k, line in lines if line is not None]
@@ -113,7 +116,7 @@ def right(checks: list[dict[str, Any]], trace: dict[str, Any]) -> Cause:
     place = (check.get("horizon") or {}).get("to") or {}
     return Cause(
         code="gradients_correct",
-        confidence="proven",
+        confidence="proven" if full else "possible",
         file=place.get("file"),
         line=place.get("line"),
         variables=[name],

@@ -188,7 +188,7 @@ def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) ->
         "horizon": {
             "windows": len(plan["backward_calls"]),
             "ops": plan["ops"],
-            "full": True,
+            "full": not plan.get("segment"),
             "from": places.get("from"),
             "to": places.get("to"),
         },

@@ -160,6 +160,7 @@ def _plan(
         "iteration": index,
         "pause": pause,
         "objective_calls": objective_calls,
+        "segment": _is_segment(watch, calls),
         "backward_calls": list(calls),
         "call_events": {str(b.call): b.event for b in backwards},
         "call_places": {str(b.call): b.place for b in backwards},
@@ -176,6 +177,12 @@ def _plan(
         "ops": sum(b.ops for b in backwards),
         "parameters": parameters,
     }
+
+
+def _is_segment(watch: Watch, calls: tuple[int, ...]) -> bool:
+    """Whether a chain of tapes goes on beyond these calls: the first takes over a gradient, or the next one does."""
+    following = watch.backwards[calls[-1] + 1 : calls[-1] + 2]
+    return watch.backwards[calls[0]].carried or any(b.carried for b in following)
 
 
 def _chain_objective(watch: Watch, pause: int, backwards: list[Backward]) -> list[int] | None:
