@@ -78,7 +78,8 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Replace a module constant in memory, such as train.NUM_STEPS=10. Repeatable.",
+        help="Replace a constant in memory: train.NUM_STEPS=10, train.Config.steps=10, or what __init__ sets on self. "
+        "Repeatable.",
     ),
 ]
 Parameter = Annotated[str | None, typer.Option(help="The trained array by its name in the script. Default: found.")]

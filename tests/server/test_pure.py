@@ -87,6 +87,21 @@ def test_knobs():
     assert all(2 <= knob.suggested < knob.value for knob in knobs.values())
 
 
+def test_knobs_that_init_sets_on_self():
+    source = """
+class Example:
+    def __init__(self):
+        self.steps, self.rate = 60, 50
+        self.total = self.steps * 16
+        self.seen = 40
+    def forward(self):
+        for step in range(self.total):
+            wp.launch(move, dim=8, inputs=[self.rate])
+"""
+    (knob,) = find_knobs(source, "train.py", "train")
+    assert (knob.name, knob.value, knob.line) == ("train.Example.steps", 60, 4)
+
+
 def test_a_file_that_does_not_parse_has_no_knobs():
     assert find_knobs("def (:", "x.py", "x") == []
 
