@@ -17,6 +17,7 @@ RIGHT = [
     "implicit",
     "mesh_distance",
     "rigid",
+    "solver_before",  # its iterations make more or fewer arrays at +h and at -h
     "struct_array",
     "struct_parameter",
     "tiles",

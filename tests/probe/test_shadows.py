@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warp_debug_gradients.probe import shadows
-from warp_debug_gradients.probe.shadows import BEFORE, WRITTEN, Arena, ArenaFull, Shadows, differing_range, view_of
+from warp_debug_gradients.probe.shadows import (
+    BEFORE,
+    WRITTEN,
+    Arena,
+    ArenaFull,
+    Shadows,
+    differing_range,
+    renumbered,
+    view_of,
+)
 
 
 class Memory:
@@ -43,6 +52,27 @@ def test_undo_gives_back_every_content(tmp_path_factory, edits):
             np.testing.assert_array_equal(replayed.bytes[number], history[op][number])
     for number in range(3):  # the recording itself is untouched, for the next pass
         np.testing.assert_array_equal(recorded.bytes[number], final[number])
+
+
+def test_roots_of_another_run_are_matched_by_the_order_in_which_the_tape_meets_them(tmp_path):
+    """A solver before the tape made three arrays more in one of the runs."""
+    states = []
+    for numbers in ((4, 9), (7, 12)):
+        recorded = Shadows(Arena(str(tmp_path)))
+        for number, size in zip(numbers, (16, 24)):
+            root = Memory(size)
+            recorded.sync(number, root, 0, BEFORE)
+            root.view[2] = number
+            recorded.sync(number, root, 0, WRITTEN)
+        states.append(recorded.state())
+        arena = recorded.arena
+    matched = renumbered(states[1], states[0])
+    assert list(matched["place"]) == [4, 9]
+    found = Shadows.from_state(arena, matched)
+    assert found.pending(0, WRITTEN) == {4, 9}
+    assert (found.bytes[4][2], found.bytes[9][2]) == (7, 12)
+    other = {**states[1], "place": {7: (0, 16), 12: (16, 32)}}
+    assert renumbered(other, states[0]) is None
 
 
 def test_positions_are_undone_one_at_a_time(tmp_path):

@@ -26,7 +26,7 @@ from .isolation import functions_alone, launches_alone, warps_own_check
 from .ledger import Term, book, group_jumps, is_flat, labelled_term
 from .recording import Recorder
 from .registry import root
-from .shadows import Arena, ArenaFull, Shadows
+from .shadows import Arena, ArenaFull, Shadows, renumbered
 
 DEFAULT_STEP = 2.0**-9  # of the parameter's RMS, where no check has found a better one
 RESTORED_ALONE = 6  # arrays whose reads are restored one at a time
@@ -183,6 +183,15 @@ class LedgerRun:
                     "reason": "not_measured",
                     "error": "the perturbed program launched other kernels: the step crosses a branch of the host program",
                 }
+            matched = renumbered(self.runs[name]["state"], base["state"])
+            if matched is None:
+                return {
+                    "ok": False,
+                    "reason": "not_measured",
+                    "error": "the perturbed program uses other arrays on the tape, which cannot be matched with those of "
+                    "the unperturbed one",
+                }
+            self.runs[name]["state"] = matched
         as_is = self._stepped(recorder, event, None)
         if isinstance(as_is, str):
             return {"ok": False, "error": as_is}

@@ -16,7 +16,7 @@ import ctypes
 import mmap
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,24 @@ class Shadows:
         made.place, made.log, made.first_touch = dict(state["place"]), list(state["log"]), dict(state["first_touch"])
         made.bytes = {root: made.arena.view(at, size) for root, (at, size) in made.place.items()}
         return made
+
+
+def renumbered(state: dict[str, Any], like: dict[str, Any]) -> dict[str, Any] | None:
+    """The state of a run's shadows with the numbers that the same roots have in another run; None where they differ.
+
+    Numbers count the arrays that were made: a solver that iterates until it converges makes more or fewer of them. The
+    order in which the tape meets its roots is the same in all runs.
+    """
+    sizes, others = ([size for _, size in s["place"].values()] for s in (state, like))
+    if sizes != others:
+        return None
+    number = dict(zip(state["place"], like["place"]))
+    return {
+        **state,
+        "place": {number[root]: where for root, where in state["place"].items()},
+        "log": [replace(change, root=number[change.root]) for change in state["log"]],
+        "first_touch": {number[root]: op for root, op in state["first_touch"].items()},
+    }
 
 
 def memory(array: Any) -> np.ndarray:
