@@ -220,6 +220,16 @@ def right_check(iteration, **more):
     }
 
 
+def test_a_program_without_backward_is_told_why_it_has_nothing_to_check():
+    reason, message = explain.nothing_to_check({"backward_calls": 0})
+    assert reason == "no_backward"
+    assert "JAX" not in message
+    assert "jax.test_util.check_grads" in explain.nothing_to_check({"uses_jax": True})[1]
+    reason, message = explain.nothing_to_check({"unfollowed": ["it holds wp.capture_while"], "uses_jax": True})
+    assert reason == "graph_not_followed"
+    assert "it holds wp.capture_while" in message
+
+
 def test_a_right_gradient_of_zero_has_its_reason_in_the_forward_pass():
     check = {"verdict": "agree", "iteration": 0, "parameter": {"name": "k"}, "horizon": {"full": True}}
     zero = {"autodiff": 0.0, "finite_difference": 0.0}

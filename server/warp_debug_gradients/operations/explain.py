@@ -73,9 +73,14 @@ def nothing_to_check(trace: dict[str, Any]) -> tuple[str, str]:
             "backward pass is not seen. Run the same steps without the capture: the gradients are the same."
         )
     if not trace.get("backward_calls"):
+        jax = (
+            " Kernels that JAX differentiates itself (jax_kernel with enable_backward=True) are on no tape and are not "
+            "measured here: hand the function to jax.test_util.check_grads, or write the loss on a tape."
+        )
         return "no_backward", (
             "The program runs, but Tape.backward was never called, so there is no gradient to check. "
             "Name the script (and arguments) that trains, or a loss function with forward= and inputs=."
+            f"{jax if trace.get('uses_jax') else ''}"
         )
     leaves = [leaf["name"] for leaf in trace.get("leaves") or []]
     offered = f" Leaves with gradients: {', '.join(leaves[:8])}." if leaves else " No leaf of the tape has a gradient."

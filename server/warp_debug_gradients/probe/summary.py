@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -266,6 +267,7 @@ def summary(watch: Watch, objective: str | None) -> dict[str, Any]:
         },
         "nonfinite": nonfinite(found, watch),
         "unfollowed": watch.unfollowed,
+        "uses_jax": "jax" in sys.modules,
         "unforkable": OTHER_PROCESSES if watch.other_processes else None,
         "notes": notes,
     }
