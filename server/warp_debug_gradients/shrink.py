@@ -47,8 +47,8 @@ class _Scope:
 
 def _scopes(tree: ast.Module) -> Iterator[_Scope]:
     yield _Scope(tree.body, tree, "")
-    for node in tree.body:
-        for method in node.body if isinstance(node, ast.ClassDef) else []:
+    for node in (n for n in tree.body if isinstance(n, ast.ClassDef)):
+        for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__init__" and method.args.args:
                 yield _Scope(method.body, node, f"{node.name}.", method.args.args[0].arg)
 
