@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.machinery
 import sys
 import textwrap
 
@@ -225,11 +226,16 @@ def test_parse_set_refuses(text):
 # -- through the import system ----------------------------------------------------------------------------
 
 
+PATH_HOOKS = list(sys.path_hooks)  # before other tests' packages add theirs
+
+
 @pytest.fixture
 def workspace(tmp_path, monkeypatch):
     """A folder to run programs in; this process's own state comes back afterwards."""
     main, modules, finders = sys.modules["__main__"], set(sys.modules), list(sys.meta_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "path_hooks", list(PATH_HOOKS))
+    sys.path_importer_cache.clear()
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "orig_argv", list(sys.orig_argv))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
@@ -304,6 +310,26 @@ def test_changed_code_is_never_cached_and_stale_caches_are_not_read(workspace):
     _, _, seen = run(workspace, {"over_config.RATE": 2, "over_pkg.deep.DEPTH": 40})
     assert seen[1:3] == [2.0, 40]
     assert {path: path.read_bytes() for path in sorted(workspace.rglob("*.pyc"))} == stamps
+
+
+def test_modules_that_a_type_checker_loads_are_overridden_and_still_checked(workspace, monkeypatch):
+    """beartype.claw, jaxtyping and typeguard put loaders of their own in the place of Python's."""
+
+    class Checking(importlib.machinery.SourceFileLoader):
+        def source_to_code(self, data, path, *, _optimize=-1):
+            tree = ast.parse(data) if isinstance(data, bytes) else data
+            tree.body += ast.parse("CHECKED = True").body
+            return super().source_to_code(tree, path, _optimize=_optimize)
+
+    hook = importlib.machinery.FileFinder.path_hook((Checking, [".py"]))
+    monkeypatch.setattr(sys, "path_hooks", [hook, *sys.path_hooks])
+    sys.path_importer_cache.clear()
+    program, _, seen = run(workspace, {"over_config.RATE": 2})
+    sys.path_importer_cache.clear()
+    assert seen[1] == 2.0
+    assert sys.modules["over_config"].CHECKED
+    assert type(sys.modules["over_config"].__loader__) is Checking
+    assert program.overrides.unapplied() == []
 
 
 def test_main_is_another_name_of_the_script(workspace):

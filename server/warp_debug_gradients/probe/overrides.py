@@ -87,29 +87,47 @@ class Overrides:
 
     def _with_overrides(self, spec, named=False):
         """named: the user asked for this very module, wherever it is installed."""
-        ours = spec and type(spec.loader) is importlib.machinery.SourceFileLoader
-        if ours and (named or self._is_users(spec.origin)):
-            spec.loader = _OverridingLoader(spec.loader.name, spec.loader.path, self)
+        from_source = spec and isinstance(spec.loader, importlib.machinery.SourceFileLoader)
+        if from_source and (named or self._is_users(spec.origin)):
+            self._rewrite_in(spec.loader)
         return spec
+
+    def _rewrite_in(self, loader):
+        """Has this one loader object compile its file with the overrides; its type stays (type checkers bring theirs).
+
+        The bytecode cache is left alone: a loader without file statistics neither reads nor writes it.
+        """
+        if "source_to_code" in vars(loader):  # done when the module was looked for
+            return
+        translate = loader.source_to_code
+
+        def source_to_code(data, path, **options):
+            return translate(self._rewritten_module(data, path, loader.name), path, **options)
+
+        def path_stats(path):
+            raise OSError(f"overrides apply to {path}: no bytecode")
+
+        loader.source_to_code, loader.path_stats = source_to_code, path_stats
 
     def compile_main(self, source, filename):
         """The code object of the main script."""
-        return self._compile(source, filename, self._main_names, "")
+        return compile(self._rewritten(source, filename, self._main_names, ""), filename, "exec", dont_inherit=True)
 
-    def compile_module(self, source, filename, name):
+    def _rewritten_module(self, source, filename, name):
         package = os.path.basename(filename) == "__init__.py"
         is_main = name in self._main_names or (self._main_file and os.path.realpath(filename) == self._main_file)
-        return self._compile(
+        return self._rewritten(
             source,
             filename,
             self._main_names | {name} if is_main else {name},
             name if package else name.rpartition(".")[0],
         )
 
-    def _compile(self, source, filename, names, package):
+    def _rewritten(self, source, filename, names, package):
+        """The syntax tree with the overrides, or the source where there are none."""
         wanted = self._keys_for(names)
         if not wanted:
-            return compile(source, filename, "exec", dont_inherit=True)
+            return source
         replacer = Replacer(source, filename, package)
         for key, path in wanted.items():
             if _means_submodule(filename, path):
@@ -120,7 +138,7 @@ class Overrides:
                 error.key = key
                 self.errors.append(error)
                 raise
-        return compile(ast.fix_missing_locations(replacer.tree), filename, "exec", dont_inherit=True)
+        return ast.fix_missing_locations(replacer.tree)
 
     def _keys_for(self, names):
         """key -> path inside the module, for the keys that may mean a module of one of these names."""
@@ -216,21 +234,6 @@ def workspace_modules(workspace, limit=20_000):
         if seen > limit:
             break
     return names - {"__init__", "__main__"}
-
-
-class _OverridingLoader(importlib.machinery.SourceFileLoader):
-    """A source loader that always compiles, with the overrides, and leaves the bytecode cache alone."""
-
-    def __init__(self, fullname, path, overrides):
-        super().__init__(fullname, path)
-        self._overrides = overrides
-
-    def get_code(self, fullname):
-        path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
-
-    def source_to_code(self, data, path, *, _optimize=-1):
-        return self._overrides.compile_module(data, path, self.name)
 
 
 class Replacer:
