@@ -126,16 +126,25 @@ def test_edits(project, name):
     assert (project / result["report_html"]).stat().st_size > 10_000
 
 
-def test_the_broken_program_again_though_another_file_was_edited(project):
+def test_the_broken_program_again(project):
     (project / "train.py").write_text(PROGRAM)
-    (project / "train_new.py").write_text(edited(PROGRAM, REPAIR))
     code, result = verify(project, "--no-workflow")
     assert (code, result["outcome"], result["reason"]) == (1, "not_fixed", "nothing_changed"), result["message"]
-    assert "train_new.py" in result["message"]
     assert "overwrite" in result["message"]
     before, after = result["before"], result["after"]
     for number in ("autodiff", "finite_difference", "objective"):
         assert before[number] == pytest.approx(after[number], rel=1e-6)
+
+
+def test_a_repair_in_a_file_that_is_not_loaded_is_not_judged(project):
+    (project / "train.py").write_text(PROGRAM)
+    (project / "train_new.py").write_text(edited(PROGRAM, REPAIR))
+    code, result = verify(project, "--no-workflow")
+    (project / "train_new.py").unlink()
+    assert (code, result["outcome"], result["reason"]) == (4, "inconclusive", "edit_not_loaded"), result["message"]
+    assert result["edited_elsewhere"] == ["train_new.py"]
+    assert "train_new.py changed since the baseline, but this program does not load it" in result["message"]
+    assert result["after"]["verdict"] == "disagree"
 
 
 def test_other_overrides_are_refused(project):

@@ -2,11 +2,12 @@
 
 import pytest
 
-from warp_debug_gradients.operations.constructs import (
-    Construct,
-    find_constructs,
+from warp_debug_gradients.operations.constructs import Construct, find_constructs
+from warp_debug_gradients.operations.host_places import (
     numpy_write,
+    swap_line,
     tape_start,
+    unrecorded_loop,
     unrecorded_writer,
     zeroing_line,
 )
@@ -489,3 +490,47 @@ def test_a_kernel_without_a_suspect_names_the_defects_of_its_version():
     for warp, known in (("1.13.0", 3), ("1.16.0", 1), ("1.19.0", 0)):
         cause = only(ledger(jumps=[jump()]), lambda _: [], Context(warp=warp))
         assert sum(said.startswith(f"Warp {warp}: ") for said in cause.evidence) == known
+
+
+SWAPPED = """
+def run(self, n):
+    old, new = self.old, self.new
+    for _ in range(n):
+        wp.launch(step, 8, inputs=[old], outputs=[new])
+        wp.launch(other, 8, inputs=[self.third])
+        {}
+    return old
+"""
+
+
+def test_the_swap_by_which_arrays_take_turns():
+    assert swap_line(SWAPPED.format("old, new = new, old"), 5) == 7
+    assert swap_line(SWAPPED.format("old, new = new, old"), 6) is None  # of other arrays
+    assert swap_line(SWAPPED.format("old, new = new, wp.zeros(8)"), 5) is None  # a fresh one each time
+    assert swap_line(SWAPPED.format("pass"), 5) is None
+    assert swap_line("wp.launch(step, 8, inputs=[a])\n", 1) is None
+
+
+def test_the_place_of_an_overwrite_by_turns_is_the_swap():
+    swap = {"file": "train.py", "line": 51}
+    cause = only(ledger(overwrites=[overwrite()], what_if=what_if(0.2, 1e-4)), context=Context(swap=lambda place: swap))
+    assert (cause.code, cause.file, cause.line) == ("overwrite", "train.py", 51)
+    assert any("train.py:50" in said for said in cause.evidence)
+
+
+BEFORE_THE_TAPE = """
+def gradient(run):
+    for k in range(4):
+        run.{}(k)
+    tape = wp.Tape()
+    with tape:
+        for k in range(4, 8):
+            run.step(k)
+    tape.backward(run.loss)
+"""
+
+
+def test_the_loop_before_the_tape_that_it_should_have_recorded():
+    assert unrecorded_loop(BEFORE_THE_TAPE.format("step"), 6) == 3
+    assert unrecorded_loop(BEFORE_THE_TAPE.format("clear"), 6) is None
+    assert unrecorded_loop(BEFORE_THE_TAPE.format("step"), 5) is None

@@ -1,8 +1,9 @@
 """verify_fix, runs and reports as a caller meets them, with a stand-in for the probe."""
 
 import json
+import os
 import re
-import shutil
+import time
 from html.parser import HTMLParser
 
 import pytest
@@ -57,16 +58,28 @@ async def test_fixed(workspace):
 
 async def test_not_fixed_says_that_nothing_that_is_loaded_has_changed(workspace):
     await check(workspace, script="wrong.py")
-    (workspace.root / "elsewhere.py").write_text("repaired = True\n")
     result = await verify(workspace)
     assert (result.outcome, result.exit_code, result.reason) == ("not_fixed", 1, "nothing_changed")
     assert result.causes
     assert result.causes[0].code in result.message
 
 
+async def test_an_edit_that_is_not_loaded_is_not_judged(workspace):
+    await check(workspace, script="wrong.py")
+    elsewhere = workspace.root / "elsewhere.py"
+    elsewhere.write_text("repaired = True\n")
+    later = time.time() + 5.0
+    os.utime(elsewhere, (later, later))
+    result = await verify(workspace)
+    assert (result.outcome, result.exit_code, result.reason) == ("inconclusive", 4, "edit_not_loaded")
+    assert result.edited_elsewhere == ["elsewhere.py"]
+    assert "elsewhere.py" in result.message
+    assert result.verdict == "disagree"
+    assert result.causes
+
+
 async def test_a_program_that_does_not_run_any_more(workspace, fakes):
     await check(workspace, script="wrong.py")
-    shutil.copy(workspace.root / "wrong.py", workspace.root / "crash.py")
     result = await verify(workspace)
     assert result.outcome == "not_fixed"
     (workspace.root / "wrong.py").unlink()

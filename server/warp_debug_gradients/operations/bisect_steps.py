@@ -8,8 +8,8 @@ from typing import Any
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import explain, isolated
 from warp_debug_gradients.operations import ledger as ledgers
-from warp_debug_gradients.operations.constructs import tape_place, unrecorded_writer
 from warp_debug_gradients.operations.gradcheck import places
+from warp_debug_gradients.operations.host_places import swap_place, tape_place, unrecorded_writer
 from warp_debug_gradients.operations.knob import run_knob
 from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes, percent, restored_text
 from warp_debug_gradients.operations.measurement import Measurement
@@ -103,11 +103,22 @@ def build_result(
     tape = tape_place(measurement.workspace, backward)
     unrecorded = _unrecorded(measurement, tape, backward)
     windows = int(horizon.get("windows") or 1)
+    cut, zeroed = places(measurement, check)
+    iteration = next((i for i in trace.get("iterations") or [] if i.get("index") == check.get("iteration")), {})
     context = Context(
-        tape, backward, covers_all(check, kept), unrecorded, check["verdict"], windows, warp=result.warp_version
+        tape=tape,
+        cut=cut,
+        backward=backward,
+        inside=covers_all(check, kept),
+        unrecorded=unrecorded,
+        swap=lambda place: swap_place(measurement.workspace, place),
+        verdict=check["verdict"],
+        windows=windows,
+        same_tape=windows > int(iteration.get("tapes") or windows),
+        warp=result.warp_version,
     )
     causes = ledger_causes(kept, constructs, context)
-    result.causes = joined(causes, explain.proven_causes(check, trace, tape, places(measurement, check)[1]))
+    result.causes = joined(causes, explain.proven_causes(check, trace, cut, zeroed))
     if check["verdict"] == "inconclusive":
         result.causes = [cause for cause in result.causes if cause.code != "warp_defect"]
         for cause in result.causes:  # a function's own adjoint is judged by its own differences, not by the objective's

@@ -1,4 +1,4 @@
-"""Constructs of a kernel's source that can break its adjoint; where a tape starts. Static: source text in, places out.
+"""Constructs of a kernel's source that can break its adjoint. Static: source text in, places out.
 
 A hint about *why* a launch that was measured to jump is wrong; never a finding by itself.
 """
@@ -9,8 +9,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-
-from warp_debug_gradients.workspace import Workspace
 
 REPAIRS = {
     "inplace_muldiv": "Write the product to another variable or array instead of `*=` or `/=` in place.",
@@ -29,7 +27,6 @@ REPAIRS = {
     "copy": "Use a kernel instead of this copy, or the newest Warp.",
 }
 SINGULAR = {"sqrt", "log", "acos", "asin", "pow", "length", "normalize", "atan2"}
-PLAIN_MAKERS = {"zeros", "ones", "empty", "full", "zeros_like", "empty_like", "range"}  # make an array, need no adjoint
 MESH_READS = {
     "mesh_eval_position",
     "mesh_eval_velocity",
@@ -37,7 +34,6 @@ MESH_READS = {
     "mesh_get_point",
     "mesh_get_velocity",
 }
-READS = {"print", "append", "float"}  # statements that only look at a value
 POISON = SINGULAR | {"exp"}  # can overflow in the branch that is not taken
 ATOMICS = {"atomic_add", "atomic_sub", "atomic_min", "atomic_max", "atomic_cas", "atomic_exch"}
 
@@ -56,86 +52,6 @@ class Construct:
     def place(self) -> dict[str, Any]:
         """Where it is."""
         return {"file": self.file, "line": self.line}
-
-
-def unrecorded_writer(source: str, tape: int, backward: int, variable: str) -> tuple[int, bool] | None:
-    """Between a tape's start and its backward call, the statement that touches `variable` and that no tape records:
-    in the `with` what is no launch or copy, behind it any. Returns its line, and whether NumPy takes part."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return None
-    recording = next((n for n in ast.walk(tree) if isinstance(n, ast.With) and n.lineno == tape), None)
-    if recording is None:
-        return None
-    end = recording.end_lineno or tape
-    for node in ast.walk(tree):
-        if not isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)) or not tape < node.lineno < backward:
-            continue
-        text = ast.unparse(node)
-        calls = {_called(n) for n in ast.walk(node) if isinstance(n, ast.Call)}
-        touched = any(ast.unparse(n) == variable for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)))
-        if not touched or not calls or calls & READS:
-            continue
-        recorded = node.lineno <= end and bool(calls & {"launch", "launch_tiled", "copy", "clone"})
-        if not recorded and not calls <= PLAIN_MAKERS:
-            return node.lineno, "numpy" in text or "np." in text
-    return None
-
-
-def numpy_write(source: str, variable: str) -> int | None:
-    """The innermost statement that writes into a NumPy view of `variable`: `view = x.numpy()` ... `view[...] = ...`."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return None
-    views = {f"{variable}.numpy()"}
-    for node in (n for n in ast.walk(tree) if isinstance(n, ast.Assign)):
-        value = ast.unparse(node.value)
-        if any(view in value for view in views) and ".copy(" not in value and "np.array(" not in value:
-            views |= {ast.unparse(target) for target in node.targets}
-    places = [
-        (-node.col_offset, node.lineno)  # a write in an inner loop is likelier than one that prepares
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Assign, ast.AugAssign))
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if isinstance(target, ast.Subscript) and ast.unparse(target.value) in views
-    ]
-    return min(places)[1] if places else None
-
-
-def zeroing_line(source: str, backward: int, read: int) -> int | None:
-    """The line between backward and the read of the gradient that zeroes it."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return None
-    found = [
-        n.lineno
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Call)
-        and _called(n) in ("zero", "zero_", "zero_grad", "fill_")
-        and backward < n.lineno <= read
-    ]
-    return min(found, default=None)
-
-
-def zeroing_place(workspace: Workspace, backward: dict[str, Any] | None, read: dict[str, Any]) -> dict[str, Any] | None:
-    """`zeroing_line` for two places of one file."""
-    if not backward or not read.get("file") or backward.get("file") != read.get("file"):
-        return None
-    path = workspace.root / read["file"]
-    line = zeroing_line(path.read_text(errors="replace"), backward["line"], read["line"]) if path.is_file() else None
-    return {"file": read["file"], "line": line} if line else None
-
-
-def tape_place(workspace: Workspace, backward: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Where the tape starts whose `backward` is called at `backward`, from the source; that call if it is not found."""
-    if not backward or not backward.get("file") or not backward.get("line"):
-        return backward
-    path = workspace.root / backward["file"]
-    line = tape_start(path.read_text(errors="replace"), backward["line"]) if path.is_file() else None
-    return {"file": backward["file"], "line": line} if line else backward
 
 
 def find_constructs(source: str, file: str, kernel: str) -> list[Construct]:
@@ -174,38 +90,6 @@ def find_constructs(source: str, file: str, kernel: str) -> list[Construct]:
     return list(first.values())
 
 
-def tape_start(source: str, backward_line: int) -> int | None:
-    """The line of the `with` that records the tape on which `backward` is called at `backward_line`."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return None
-    around = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and _covers(n, backward_line)]
-    scope: ast.AST = max(around, key=lambda n: n.lineno) if around else tree
-    tapes = {
-        ast.unparse(n.func.value)
-        for n in ast.walk(scope)
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "backward"
-        if n.lineno <= backward_line <= (n.end_lineno or n.lineno)
-    }
-    starts = [
-        n.lineno
-        for n in ast.walk(scope)
-        if isinstance(n, ast.With) and n.lineno <= backward_line and any(_is_tape(item, tapes) for item in n.items)
-    ]
-    return max(starts, default=None)
-
-
-def _is_tape(item: ast.withitem, tapes: set[str]) -> bool:
-    bound = ast.unparse(item.optional_vars) if item.optional_vars else None
-    made = isinstance(item.context_expr, ast.Call) and _called(item.context_expr) == "Tape"
-    return ast.unparse(item.context_expr) in tapes or bound in tapes or (made and not tapes)
-
-
-def _covers(node: ast.FunctionDef, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
 def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, ast.AST, str | None]]:
     if any("func_native" in ast.unparse(d) and "adj_snippet" not in ast.unparse(d) for d in function.decorator_list):
         yield "native_without_adjoint", function, None
@@ -234,13 +118,13 @@ def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, 
             and (_varies(node) or any(isinstance(n, (ast.Break, ast.Continue)) for n in ast.walk(node)))
         ):
             yield "dynamic_loop", node, None
-        if isinstance(node, ast.Call) and _called(node) in ("where", "select"):
+        if isinstance(node, ast.Call) and called(node) in ("where", "select"):
             branches = [part for a in node.args[1:] for part in (a, *_defined(function, a))]
-            inner = {_called(n) for b in branches for n in ast.walk(b) if isinstance(n, ast.Call)}
+            inner = {called(n) for b in branches for n in ast.walk(b) if isinstance(n, ast.Call)}
             divides = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for b in branches for n in ast.walk(b))
             if inner & POISON or divides:
                 yield "where_overflow", node, None
-        if isinstance(node, ast.Call) and _called(node) in SINGULAR:
+        if isinstance(node, ast.Call) and called(node) in SINGULAR:
             yield "singular_point", node, None
 
 
@@ -250,7 +134,7 @@ def _uses_atomic(node: ast.AST) -> bool:
         return False
     targets = node.targets if isinstance(node, ast.Assign) else []
     parts = [node.value, *targets]
-    return any(isinstance(n, ast.Call) and _called(n) in ATOMICS for part in parts for n in ast.walk(part))
+    return any(isinstance(n, ast.Call) and called(n) in ATOMICS for part in parts for n in ast.walk(part))
 
 
 def _defined(function: ast.FunctionDef, expression: ast.expr) -> list[ast.expr]:
@@ -294,7 +178,7 @@ def _reached(start: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> l
         if function in reached:
             continue
         reached.append(function)
-        calls = [_called(n) for n in ast.walk(function) if isinstance(n, ast.Call)]
+        calls = [called(n) for n in ast.walk(function) if isinstance(n, ast.Call)]
         queue += [functions[c] for c in calls if c in functions]
     return reached
 
@@ -314,12 +198,12 @@ def _replay_of(node: ast.FunctionDef) -> str | None:
 
 def _decorated(node: ast.FunctionDef, name: str) -> str | None:
     for d in node.decorator_list:
-        if isinstance(d, ast.Call) and _called(d) == name and d.args:
+        if isinstance(d, ast.Call) and called(d) == name and d.args:
             return ast.unparse(d.args[0]).rsplit(".", 1)[-1]
     return None
 
 
-def _called(call: ast.Call) -> str:
+def called(call: ast.Call) -> str:
     return ast.unparse(call.func).rsplit(".", 1)[-1]
 
 

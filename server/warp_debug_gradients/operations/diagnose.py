@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from warp_debug_gradients.errors import DebugGradientsError
-from warp_debug_gradients.operations import gradcheck, situations
+from warp_debug_gradients.operations import gradcheck, next_calls, settling, situations
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.bisect_steps import build_result as located
 from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
@@ -64,9 +64,7 @@ class Diagnosis:
         if check.status == "timeout" or not checks:
             return self._result(check, None, [])
         if check.verdict == "agree":
-            result = self._result(check, None, [situations.right(checks, trace)])
-            result.ruled_out += harmless(self._scan(trace).hits)
-            return result
+            return await self._right(check, checks, trace)
         first = gradcheck.pick_headline(checks)
         found, located_causes = await self._locate(trace, checks, first)
         scan = self._scan(trace)
@@ -74,6 +72,27 @@ class Diagnosis:
         causes = with_leads(ranked(located_causes, situation), scan.hits, check.verdict == "disagree")
         result = self._result(check, found, causes)
         result.leads = [pattern_hit(h) for h in scan.hits[:MOST_LEADS]]
+        return result
+
+    async def _right(
+        self, check: GradcheckResult, checks: list[dict[str, Any]], trace: dict[str, Any]
+    ) -> DiagnoseResult:
+        """The gradient of what ran is right; whether what ran had settled is another question."""
+        scan = self._scan(trace)
+        unsettled, ruled_out = await settling.unsettled(self.measurement, trace)
+        if unsettled or ruled_out:
+            self._stage("settle", unsettled[0].evidence[0] if unsettled else ruled_out[0])
+        result = self._result(check, None, [*unsettled, situations.right(checks, trace)])
+        result.ruled_out += [*ruled_out, *harmless(scan.hits)]
+        for cause in unsettled[:1]:
+            result.message += f" But the solver has not settled: {cause.evidence[0]}."
+            same = self.measurement.request.model_dump(exclude_defaults=True, exclude={"engine"})
+            arguments = {**same, "knob": cause.variables[0]}
+            result.next = NextCall(
+                tool="bisect_steps",
+                arguments={**arguments, "method": "sweep"},
+                why="Objective and gradient over that count.",
+            )
         return result
 
     def _scan(self, trace: dict[str, Any]) -> Scan:
@@ -177,14 +196,10 @@ def next_call(result: DiagnoseResult, request: DiagnoseRequest) -> NextCall | No
     """After the repair its proof; more time, or another look, where nothing was found."""
     arguments = request.model_dump(exclude_defaults=True)
     if result.status == "timeout":
-        longer = {**arguments, "timeout_s": min(request.timeout_s * 4, 3600)}
-        return NextCall(tool=OPERATION, arguments=longer, why="The same with more time; or shrink it (run_repro).")
+        return next_calls.with_more_time(OPERATION, arguments, request.timeout_s)
     if result.verdict == "agree":
         return None
     if result.verdict == "disagree":
         why = f"After the repair ({result.causes[0].code})" if result.causes else "After a repair"
         return NextCall(tool="verify_fix", arguments={"baseline": result.run_id}, why=f"{why}: the proof.")
-    plain = {k: v for k, v in arguments.items() if k not in ("iteration", "engine", "objective", "parameter")}
-    return NextCall(
-        tool="run_repro", arguments=plain, why="Lists parameters, objectives and iterations to choose from."
-    )
+    return next_calls.choose_another(arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from warp_debug_gradients.operations import next_calls
 from warp_debug_gradients.operations.iterations import first_rise, losses
 from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall, as_float
 
@@ -236,12 +237,12 @@ def other_reason(trace: dict[str, Any]) -> str:
 def proven_causes(
     check: dict[str, Any],
     trace: dict[str, Any],
-    tape: dict[str, Any] | None = None,
+    cut: dict[str, Any] | None = None,
     zeroed: dict[str, Any] | None = None,
 ) -> list[Cause]:
     """Causes that follow from the check alone; finding the others takes more measurements.
 
-    `tape` is the place where the first window's tape starts, `zeroed` where the gradient is zeroed, if known.
+    `cut` is the place where the chain is cut if it is, `zeroed` where the gradient is zeroed, if known.
     """
     if check["verdict"] != "disagree":
         return []
@@ -253,8 +254,8 @@ def proven_causes(
             Cause(
                 code="truncation",
                 confidence="likely",
-                file=(tape or windows[0]).get("file"),
-                line=(tape or windows[0]).get("line"),
+                file=(cut or windows[0]).get("file"),
+                line=(cut or windows[0]).get("line"),
                 evidence=[
                     f"the tape's own window agrees: {_pair(windows[0])}"
                     if single
@@ -342,10 +343,9 @@ def next_call(result: GradcheckResult, request: GradcheckRequest, trace: dict[st
     arguments = request.model_dump(exclude_defaults=True)
     if result.status == "blocked":
         plain = {k: v for k, v in arguments.items() if k not in ("iteration", "engine")}
-        return NextCall(tool="run_repro", arguments=plain, why="After the repair of the error: does it run now?")
+        return next_calls.does_it_run(plain)
     if result.status == "timeout":
-        longer = {**arguments, "timeout_s": min(request.timeout_s * 4, 3600)}
-        return NextCall(tool="gradcheck_full_horizon", arguments=longer, why="The same check with more time.")
+        return next_calls.with_more_time("gradcheck_full_horizon", arguments, request.timeout_s)
     if result.verdict == "disagree":
         same = {k: v for k, v in arguments.items() if k not in ("engine", "objective")} | {
             "iteration": result.iteration
@@ -362,10 +362,7 @@ def next_call(result: GradcheckResult, request: GradcheckRequest, trace: dict[st
             tool="gradcheck_full_horizon", arguments=own, why="The whole check against the tape's own loss."
         )
     if result.verdict == "inconclusive":
-        plain = {k: v for k, v in arguments.items() if k not in ("iteration", "engine", "objective", "parameter")}
-        return NextCall(
-            tool="run_repro", arguments=plain, why="Lists parameters, objectives and iterations to choose from."
-        )
+        return next_calls.choose_another(arguments)
     return None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed, UsageError
 from warp_debug_gradients.operations import explain
-from warp_debug_gradients.operations.constructs import tape_place, zeroing_place
+from warp_debug_gradients.operations.host_places import cut_place, tape_place, zeroing_place
 from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.schemas import (
@@ -133,12 +133,13 @@ def build_result(
 
 
 def places(measurement: Measurement[Any], check: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """From the source: where the first window's tape starts, and where the gradient is zeroed before its read."""
-    backward = next((w for w in check.get("windows") or [] if w.get("file")), (check.get("horizon") or {}).get("to"))
+    """From the source: where the chain is cut if it is, and where the gradient is zeroed before its read."""
+    horizon, workspace = check.get("horizon") or {}, measurement.workspace
+    backward = next((w for w in check.get("windows") or [] if w.get("file")), horizon.get("to"))
     read = (check.get("consumed") or {}).get("read") or {}
     return (
-        tape_place(measurement.workspace, backward),
-        zeroing_place(measurement.workspace, (check.get("horizon") or {}).get("to"), read),
+        cut_place(workspace, tape_place(workspace, backward), int(horizon.get("windows") or 1)),
+        zeroing_place(workspace, horizon.get("to"), read),
     )
 
 

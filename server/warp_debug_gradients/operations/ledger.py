@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from warp_debug_gradients.errors import ProbeFailed
-from warp_debug_gradients.operations import explain
-from warp_debug_gradients.operations.constructs import Construct, find_constructs, numpy_write
+from warp_debug_gradients.operations import explain, next_calls
+from warp_debug_gradients.operations.constructs import Construct, find_constructs
 from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
+from warp_debug_gradients.operations.host_places import numpy_write
 from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.schemas import NextCall, Observation, Overwrite, Result, Target, WhatIf, as_float
@@ -224,10 +225,9 @@ def ended_next(result: Result, request: Target, operation: str) -> NextCall | No
     arguments = request.model_dump(exclude_defaults=True)
     plain = {k: v for k, v in arguments.items() if k in Target.model_fields}
     if result.status == "blocked":
-        return NextCall(tool="run_repro", arguments=plain, why="After the repair of the error: does it run now?")
+        return next_calls.does_it_run(plain)
     if result.status == "timeout":
-        longer = {**arguments, "timeout_s": min(request.timeout_s * 4, 3600)}
-        return NextCall(tool=operation, arguments=longer, why="The same with more time; or shrink the run (run_repro).")
+        return next_calls.with_more_time(operation, arguments, request.timeout_s)
     if result.reason == "needs_fork":
         return NextCall(tool=operation, arguments={**arguments, "device": "cpu"}, why="The ledger works on the CPU.")
     return NextCall(tool="gradcheck_full_horizon", arguments=plain, why="Judges the gradient without the tape.")

@@ -47,14 +47,16 @@ FindConstructs = Callable[[dict[str, Any]], list[Construct]]
 class Context:
     """What is known besides the ledger.
 
-    tape, backward: where the tape starts, and where its backward is called.
+    tape, backward: where the tape starts, and where its backward is called. cut: where the chain is cut if it is.
     inside: whether the tape's own window has the whole derivative (then nothing before the tape is missing);
         None where it was not measured.
     unrecorded: the place of the statement that writes a variable and that the tape does not record, with
         "host": whether NumPy takes part; None where none is found.
+    swap: the place of the statement by which the arrays of a launch take turns; None where there is none.
     verdict: of the check of the whole gradient; None where none was made.
     windows: backward calls of the iteration. Where there are several, a state that a tape copies in is the end of another.
     warp: the version of Warp.
+    same_tape: whether the iteration calls backward on one tape more than once.
     """
 
     tape: Place | None = None
@@ -64,6 +66,9 @@ class Context:
     verdict: str | None = None
     windows: int = 1
     warp: str | None = None
+    same_tape: bool = False
+    cut: Place | None = None
+    swap: Callable[[Place], Place | None] = lambda place: None
 
 
 def ledger_causes(
@@ -72,7 +77,7 @@ def ledger_causes(
     """Causes, the best supported and largest first. `find_constructs` lists the suspicious ones of a jump's kernel."""
     context = context or Context()
     found: list[tuple[float, Cause]] = []
-    found += _overwrites(ledger, find_constructs)
+    found += _overwrites(ledger, find_constructs, context)
     for rule in (_unrecorded, _lost, _disabled):
         found += rule(ledger)
     for contextual in (_double_counts, _tape_scope, _seed, _stale, _truncated):
@@ -89,7 +94,7 @@ def ledger_causes(
 # -- one rule a kind of evidence ------------------------------------------------------------------------------------
 
 
-def _overwrites(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tuple[float, Cause]]:
+def _overwrites(ledger: Ledger, find_constructs: FindConstructs | None, context: Context) -> list[tuple[float, Cause]]:
     """Values that the adjoint needed were changed. Restoring them and getting FD is the proof."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in ledger.get("overwrites") or []:
@@ -97,11 +102,11 @@ def _overwrites(ledger: Ledger, find_constructs: FindConstructs | None) -> list[
             writer = row.get("writer") or {}
             key = (writer.get("file"), writer.get("line"), repr(writer.get("off_tape")), row.get("how"))
             groups.setdefault(key, []).append(row)
-    return [_overwritten(ledger, rows, find_constructs) for rows in groups.values()]
+    return [_overwritten(ledger, rows, find_constructs, context) for rows in groups.values()]
 
 
 def _overwritten(
-    ledger: Ledger, rows: list[dict[str, Any]], find_constructs: FindConstructs | None
+    ledger: Ledger, rows: list[dict[str, Any]], find_constructs: FindConstructs | None, context: Context
 ) -> tuple[float, Cause]:
     """One writing line and all that it spoils, the farthest moved first."""
     rows = sorted(rows, key=lambda r: -_size((r.get("change") or {}).get("relative")))
@@ -122,6 +127,7 @@ def _overwritten(
     place = writer.get("off_tape") or (writer if writer.get("file") else reader)
     code = "overwrite"
     repair = f"Give each step its own array for {listed} (a list of arrays), or write to another array."
+    swapped = context.swap(place) if row.get("how") != "in_kernel" and writer.get("file") else None
     scaled = _scaled_in_place(row, find_constructs)
     late = _recorded_late(ledger, writer)
     if late:
@@ -132,6 +138,12 @@ def _overwritten(
         evidence.append(f"{scaled.file}:{scaled.line}: {scaled.text}")
     elif row.get("how") == "in_kernel":
         repair = "Write the result to another array than the one the kernel reads."
+    elif swapped:
+        evidence.append(f"by the swap at {_at(swapped)} the next round writes what this one has read")
+        place, repair = (
+            swapped,
+            f"Give each step its own array for {listed} (a list of arrays) instead of swapping them.",
+        )
     elif str(writer.get("what")).removesuffix("()") in RESETS:
         repair = f"Do not reset {listed} before backward: use a fresh array for each step."
     cause = Cause(
@@ -298,10 +310,15 @@ def _stale(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     names = _names(terms)
     share = math.fsum(as_float(t.get("share")) for t in terms if t.get("share") is not None)
     evidence = [_left_over(t) for t in terms]
-    repair = f"Zero the gradient{'s' if len(names) > 1 else ''} of {', '.join(names[:4])} before each backward "
+    code, listed = "stale_gradient", ", ".join(names[:4])
+    repair = f"Zero the gradient{'s' if len(names) > 1 else ''} of {listed} before each backward "
     repair += "(tape.zero() after the update)."
+    if context.same_tape:
+        code = "double_count"
+        evidence.append("the iteration calls backward on this tape more than once: the earlier call left it there")
+        repair = f"Zero {listed} between the backward calls, or call backward once, on the sum of the losses."
     where = context.backward or terms[0].get("allocated") or {}
-    return [(_size(share), _cause("stale_gradient", "likely", {}, names, evidence, repair, where))]
+    return [(_size(share), _cause(code, "likely", {}, names, evidence, repair, where))]
 
 
 def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
@@ -341,7 +358,7 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         repair = (
             "Let one tape span the whole iteration, or hand the adjoint of the tape's initial state to the tape before."
         )
-        where = context.tape or before[0].get("allocated") or {}
+        where = context.cut or context.tape or before[0].get("allocated") or {}
         found.append((abs(share), _cause("truncation", "likely", {}, _names(before), evidence, repair, where)))
     return found
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from pydantic import BaseModel
+
 from warp_debug_gradients import __version__, worker
 from warp_debug_gradients.catalogue import described
 from warp_debug_gradients.errors import UsageError
@@ -41,7 +43,8 @@ class Measurement(Generic[T]):
         self.cwd = workspace.folder(request.cwd, "working folder")
         self.interpreter: Interpreter = choose_interpreter(workspace, request.python)
         self.evidence = Evidence.create(workspace, operation)
-        self.evidence.write_json("job.json", self._job_record())
+        job = {**job_record(operation, request, workspace), "interpreter": self.interpreter.model_dump()}
+        self.evidence.write_json("job.json", job)
         self.evidence.write_rerun(command_line(operation, request, workspace, self.interpreter.path))
         self.evidence.snapshot_sources(self.target_files)
 
@@ -129,22 +132,28 @@ class Measurement(Generic[T]):
             result.notes.append(said)
         for cause in result.causes:
             described(cause)
-        stored = result.model_dump(mode="json")
-        self.evidence.write_json("result.json", stored)
-        entry = {k: stored[k] for k in ("operation", "status", "verdict", "reason", "outcome") if k in stored}
-        named = self.request.model_dump(include={"script", "module", "forward", "args", "overrides"})
-        self.evidence.append_index({**entry, **named})
+        store(self.evidence, self.request, result)
         return result
 
-    def _job_record(self) -> dict[str, Any]:
-        return {
-            "operation": self.operation,
-            "request": self.request.model_dump(),
-            "workspace": str(self.workspace.root),
-            "interpreter": self.interpreter.model_dump(),
-            "versions": {"warp-debug-gradients": __version__, "server_python": platform.python_version()},
-            "platform": platform.platform(),
-        }
+
+def job_record(operation: str, request: BaseModel, workspace: Workspace) -> dict[str, Any]:
+    """What job.json says of every run."""
+    return {
+        "operation": operation,
+        "request": request.model_dump(),
+        "workspace": str(workspace.root),
+        "versions": {"warp-debug-gradients": __version__, "server_python": platform.python_version()},
+        "platform": platform.platform(),
+    }
+
+
+def store(evidence: Evidence, request: BaseModel, result: Result) -> None:
+    """result.json, and the line in the index."""
+    stored = result.model_dump(mode="json")
+    evidence.write_json("result.json", stored)
+    entry = {k: stored[k] for k in ("operation", "status", "verdict", "reason", "outcome") if k in stored}
+    named = request.model_dump(include={"script", "module", "forward", "args", "overrides"})
+    evidence.append_index({**entry, **named})
 
 
 def _resolve_target(request: Target, workspace: Workspace) -> dict[str, str | None]:

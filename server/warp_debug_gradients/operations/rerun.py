@@ -28,6 +28,8 @@ async def run_rerun_engine(
     measurement: Measurement[Any], trace: dict[str, Any], plans: list[Any], options: dict[str, Any] | None = None
 ) -> ProbeOutcome:
     """Checks of all plans, also as the probe's `evaluate.json`; incomplete where the time ran out."""
+    record = {**measurement.job(), "mode": "evaluate", "plan": {"iterations": plans}, "options": options or {}}
+    measurement.evidence.write_json("evaluate.job.json", record)  # verify_fix repeats it
     engine = _Engine(measurement, at_once=1 if trace.get("uses_cuda") else AT_ONCE)
     checks: list[dict[str, Any]] = []
     timed_out = False

@@ -11,6 +11,7 @@ from warp_debug_gradients.schemas import Cause
 UNEXPLAINED = "warp_defect"  # what a jump is called whose kernel shows no known construct
 MOST = 3
 STEPS = "piecewise_constant"
+BY_OMISSION = "stale_gradient"  # measured where it does harm; what should zero and does not is elsewhere
 IN_KERNEL = "the error comes from a launch of this kernel"
 NOT_LOCATED = "no measurement located the error"
 
@@ -25,6 +26,8 @@ def with_leads(causes: list[Cause], hits: Sequence[Hit], wrong: bool) -> list[Ca
         support = next((h for h in strong if _same(cause, h)), None)
         if support is not None:
             cause.evidence.append(f"the source shows it: {support.file}:{support.line}: {support.construct}")
+            if cause.code == BY_OMISSION:
+                cause.file, cause.line = support.file, support.line
     if not wrong:
         return causes
     if not causes or all(c.code == UNEXPLAINED and c.confidence == "possible" for c in causes):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from pathlib import Path
-from typing import Any
 
-from warp_debug_gradients import __version__
 from warp_debug_gradients.errors import UsageError, WorkspaceError
 from warp_debug_gradients.evidence import Evidence
+from warp_debug_gradients.operations.measurement import job_record, store
 from warp_debug_gradients.patterns import STRONG, Hit, Scan, all_patterns, examine
 from warp_debug_gradients.patterns.closure import closure, module_file
 from warp_debug_gradients.schemas import (
@@ -38,7 +36,7 @@ async def scan_patterns(
     started = time.monotonic()
     start, roots = _start(request, workspace)
     evidence = Evidence.create(workspace, OPERATION)
-    evidence.write_json("job.json", _job(request, workspace))
+    evidence.write_json("job.json", job_record(OPERATION, request, workspace))
     evidence.write_rerun(_command(request, workspace))
     files, left_out = closure([start], roots, workspace.root)
     evidence.snapshot_sources(files)
@@ -46,10 +44,7 @@ async def scan_patterns(
     result = build_result(request, workspace, evidence, scan)
     result.skipped += [SkippedFile(file=workspace.relative(p), reason=reason) for p, reason in left_out]
     result.elapsed_s = round(time.monotonic() - started, 3)
-    stored = result.model_dump(mode="json")
-    evidence.write_json("result.json", stored)
-    named = {**request.model_dump(include={"script", "module", "forward", "args"}), "overrides": {}}
-    evidence.append_index({**{k: stored[k] for k in ("operation", "status", "verdict", "reason")}, **named})
+    store(evidence, request, result)
     return result
 
 
@@ -138,13 +133,3 @@ def _command(request: ScanPatternsRequest, workspace: Workspace) -> list[str]:
         if getattr(request, name):
             command += [f"--{name}", getattr(request, name)]
     return command
-
-
-def _job(request: ScanPatternsRequest, workspace: Workspace) -> dict[str, Any]:
-    return {
-        "operation": OPERATION,
-        "request": request.model_dump(),
-        "workspace": str(workspace.root),
-        "versions": {"warp-debug-gradients": __version__, "server_python": platform.python_version()},
-        "platform": platform.platform(),
-    }

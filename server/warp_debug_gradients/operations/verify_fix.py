@@ -6,7 +6,7 @@ from typing import Any
 
 from warp_debug_gradients import report
 from warp_debug_gradients.errors import ProbeFailed
-from warp_debug_gradients.operations import bisect_steps, explain
+from warp_debug_gradients.operations import bisect_steps, explain, gradcheck, next_calls
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.baseline import (
     BaselineError,
@@ -24,7 +24,6 @@ from warp_debug_gradients.operations.comparison import (
     worst_direction,
 )
 from warp_debug_gradients.operations.forward_change import Side
-from warp_debug_gradients.operations.gradcheck import choose_engine
 from warp_debug_gradients.operations.ledger_comparison import ledger_side, vanished
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.operations.repeated_plan import find_parameters, iterations_to_check, pinned_plans
@@ -109,9 +108,8 @@ def _compare_files(result: VerifyFixResult, measurement: Measurement[Any], basel
     if diff:
         (folder / "changes.diff").write_text(diff)
         result.diff = shortened(diff, measurement.evidence.relative)
-    unloaded = edited_but_not_loaded(measurement.workspace, baseline.run_id, now)
-    if unloaded and not result.files:
-        result.notes.append(f"Edited since the baseline, but not loaded by this program: {', '.join(unloaded)}.")
+    if not result.files:
+        result.edited_elsewhere = edited_but_not_loaded(measurement.workspace, baseline.run_id, now)
     if baseline.trace.get("warp_version") != result.warp_version and result.warp_version:
         old, new = str(baseline.trace.get("warp_version")), str(result.warp_version)
         text = f"Warp {old} measured the baseline, Warp {new} this run"
@@ -174,14 +172,9 @@ async def _measure(
         if old != new:
             result.notes.append(f"The parameter {old} is taken to be called {new} now (the same shape and type).")
     plans = pinned_plans(trace, baseline.checks, names, iterations_to_check(trace, baseline.checks))
-    engine = choose_engine(measurement.request.engine, trace)
-    if engine == "fork":
-        plan = {"iterations": plans}
-        done = await measurement.probe("evaluate", share=CHECK_SHARE, plan=plan, options=baseline.options)
-    else:
-        from warp_debug_gradients.operations.rerun import run_rerun_engine
-
-        done = await run_rerun_engine(measurement, trace, plans)
+    engine = gradcheck.choose_engine(measurement.request.engine, trace)
+    plan = {"iterations": plans, "run_seconds": (trace.get("seconds") or {}).get("run")}
+    done = await gradcheck.evaluate(measurement, trace, plan, engine, share=CHECK_SHARE, options=baseline.options)
     checks: list[dict[str, Any]] = (done.result or {}).get("checks") or []
     stopped = done.timed_out or (done.result or {}).get("status") == "stopped"
     if not checks:
@@ -220,9 +213,20 @@ def _take(result: VerifyFixResult, comparison: Comparison, before: Side, after: 
         if missing > 0:
             result.blind_spots.append(f"{missing} of the baseline's checks, for lack of time")
     if not result.files and result.outcome == "not_fixed":
+        _nothing_loaded_has_changed(result)
+
+
+def _nothing_loaded_has_changed(result: VerifyFixResult) -> None:
+    """As wrong as before, and no wonder. An edit that was not run is not judged."""
+    if not result.edited_elsewhere:
         result.reason = "nothing_changed"
         result.message += " No file that the program loads has changed since the baseline."
-        result.message += "".join(f" {note}" for note in result.notes if note.startswith("Edited since"))
+        return
+    result.outcome, result.reason = "inconclusive", "edit_not_loaded"
+    result.message = (
+        f"The edit was not judged: {', '.join(result.edited_elsewhere)} changed since the baseline, but this program does "
+        f"not load it; every file that it loads is as it was. {result.message}"
+    )
 
 
 async def _keep_ledgers(
@@ -333,10 +337,9 @@ def _next(result: VerifyFixResult, request: VerifyFixRequest) -> NextCall | None
         if k not in ("baseline", "workflow", "engine", "iteration")
     }
     if result.status == "blocked":
-        return NextCall(tool="run_repro", arguments=target, why="After the repair of the error: does it run again?")
+        return next_calls.does_it_run(target)
     if result.status == "timeout":
-        longer = {"baseline": request.baseline, "timeout_s": min(request.timeout_s * 4, 3600)}
-        return NextCall(tool=OPERATION, arguments=longer, why="The same with more time.")
+        return next_calls.with_more_time(OPERATION, {"baseline": request.baseline}, request.timeout_s)
     if result.outcome == "fixed":
         return None
     if result.outcome in ("not_fixed", "improved_but_wrong", "regressed") and not result.causes:

@@ -111,7 +111,7 @@ def _iteration(
         "parameter_keys": [member.leaf.key for member in members],
         "backward_calls": list(calls),
         "ops": sum(b.ops for b in backwards),
-        "tapes": len(backwards),
+        "tapes": len({b.tape_event if b.tape_event >= 0 else -1 - b.call for b in backwards}),
         "launches": backwards[-1].launches_before - previous,
         "losses": [b.loss for b in backwards if b.call in used or not used],
         "gradient_norm": math.sqrt(sum(u.norm**2 for u in uses)),

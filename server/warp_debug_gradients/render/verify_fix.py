@@ -32,6 +32,7 @@ def verify_fix(result: VerifyFixResult, few: int) -> list[str]:
     lines += section("Ledger", [f"{name}: {_ledger(side)}" for name, side in ledgers if side])
     files = [f"{f.file}: {f.status.replace('_', ' ')}, +{f.added} -{f.removed}" for f in result.files]
     lines += section("Loaded files that differ", cut(files, few))
+    lines += section("Edited, but not loaded by this program", cut(result.edited_elsewhere, few))
     diff = result.diff.splitlines()
     shown = DIFF_LINES.get(few, 12)
     lines += [*section("Diff", diff[:shown]), *([f"  ... {len(diff) - shown} more lines"] if len(diff) > shown else [])]

@@ -18,7 +18,7 @@ class DiagnoseRequest(GradcheckRequest):
 class Stage(Model):
     """One step of a diagnosis."""
 
-    name: str = Field(description="run, check, locate or scan")
+    name: str = Field(description="run, check, locate, scan or settle")
     said: str
     seconds: float
 

@@ -155,6 +155,10 @@ class VerifyFixResult(Result):
     directions: list[ComparedDirection] = Field(default_factory=list[ComparedDirection])
     changes: list[ForwardChange] = Field(default_factory=list[ForwardChange])
     files: list[FileChange] = Field(default_factory=list[FileChange])
+    edited_elsewhere: list[str] = Field(
+        default_factory=list[str],
+        description="Edited since the baseline, but not loaded; looked for if no loaded file was",
+    )
     diff: str = Field(
         default="", description="Unified diff of the loaded files since the baseline; whole in changes.diff"
     )

@@ -1,0 +1,211 @@
+"""Lines of the host code behind a measured fault: where a tape starts, what resets, rebinds or bypasses. Static.
+
+Source text in, lines out; `*_place` take and give a {"file", "line"}. Never a finding by itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from warp_debug_gradients.operations.constructs import called
+from warp_debug_gradients.workspace import Workspace
+
+PLAIN_MAKERS = {"zeros", "ones", "empty", "full", "zeros_like", "empty_like", "range"}  # make an array, need no adjoint
+READS = {"print", "append", "float"}  # statements that only look at a value
+
+Place = dict[str, Any]
+
+
+def parsed(source: str) -> ast.Module | None:
+    """The syntax tree, if the source has one."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def text_of(workspace: Workspace, place: Place | None) -> str | None:
+    """The source of the file that a place lies in."""
+    if not place or not place.get("file") or not place.get("line"):
+        return None
+    path = workspace.root / place["file"]
+    return path.read_text(errors="replace") if path.is_file() else None
+
+
+# -- tapes
+
+
+def tape_place(workspace: Workspace, backward: Place | None) -> Place | None:
+    """Where the tape starts whose `backward` is called at `backward`, from the source; that call if it is not found."""
+    source = text_of(workspace, backward)
+    if source is None or not backward:
+        return backward
+    line = tape_start(source, backward["line"])
+    return {"file": backward["file"], "line": line} if line else backward
+
+
+def tape_start(source: str, backward_line: int) -> int | None:
+    """The line of the `with` that records the tape on which `backward` is called at `backward_line`."""
+    tree = parsed(source)
+    if tree is None:
+        return None
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and _covers(n, backward_line)]
+    scope: ast.AST = max(around, key=lambda n: n.lineno) if around else tree
+    tapes = {
+        ast.unparse(n.func.value)
+        for n in ast.walk(scope)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "backward"
+        if n.lineno <= backward_line <= (n.end_lineno or n.lineno)
+    }
+    starts = [
+        n.lineno
+        for n in ast.walk(scope)
+        if isinstance(n, ast.With) and n.lineno <= backward_line and any(_is_tape(item, tapes) for item in n.items)
+    ]
+    return max(starts, default=None)
+
+
+def _is_tape(item: ast.withitem, tapes: set[str]) -> bool:
+    bound = ast.unparse(item.optional_vars) if item.optional_vars else None
+    made = isinstance(item.context_expr, ast.Call) and called(item.context_expr) == "Tape"
+    return ast.unparse(item.context_expr) in tapes or bound in tapes or (made and not tapes)
+
+
+def _covers(node: ast.FunctionDef, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def cut_place(workspace: Workspace, tape: Place | None, windows: int) -> Place | None:
+    """Where a chain is cut: the loop before the only tape, with steps like those that it records; else the tape's start."""
+    source = text_of(workspace, tape)
+    if source is None or not tape or windows > 1:
+        return tape
+    line = unrecorded_loop(source, tape["line"])
+    return {"file": tape["file"], "line": line} if line else tape
+
+
+def unrecorded_loop(source: str, tape: int) -> int | None:
+    """The loop in front of a tape's `with`, in the same block, that calls what the tape records as well."""
+    tree = parsed(source)
+    for block in (b for n in ast.walk(tree or ast.Module([], [])) for b in blocks(n)):
+        position = next((k for k, n in enumerate(block) if isinstance(n, ast.With) and n.lineno == tape), None)
+        if position is None:
+            continue
+        recorded = all_calls(block[position])
+        loops = [n for n in block[:position] if isinstance(n, (ast.For, ast.While))]
+        return next((n.lineno for n in reversed(loops) if all_calls(n) & recorded), None)
+    return None
+
+
+def blocks(node: ast.AST) -> list[list[ast.stmt]]:
+    """The lists of statements that a statement holds."""
+    return [b for name in ("body", "orelse", "finalbody") if isinstance(b := getattr(node, name, None), list)]
+
+
+def all_calls(node: ast.AST) -> set[str]:
+    """What is called in it: functions as written, kernels by their launch."""
+    found: set[str] = set()
+    for n in ast.walk(node):
+        if isinstance(n, ast.Call):
+            launched = called(n) in ("launch", "launch_tiled") and n.args
+            found.add(f"launch {ast.unparse(n.args[0])}" if launched else ast.unparse(n.func))
+    return found - {"range", "print", "len", "int", "float"}
+
+
+# -- what happens to an array
+
+
+def swap_place(workspace: Workspace, writer: Place) -> Place | None:
+    """`swap_line` for a place."""
+    source = text_of(workspace, writer)
+    line = swap_line(source, writer["line"]) if source is not None else None
+    return {"file": writer["file"], "line": line} if line else None
+
+
+def swap_line(source: str, line: int) -> int | None:
+    """`a, b = b, a` in the loop (or else the function) of the statement at `line`, if that statement uses one of them:
+    by this two arrays take turns, and the next round writes what this one has read."""
+    tree = parsed(source)
+    scopes = [n for n in ast.walk(tree or ast.Module([], [])) if isinstance(n, (ast.For, ast.While, ast.FunctionDef))]
+    around = [n for n in scopes if n.lineno <= line <= (n.end_lineno or n.lineno)]
+    if not around:
+        return None
+    scope = max(around, key=lambda n: n.lineno)
+    at_line = [n for n in ast.walk(scope) if isinstance(n, ast.Call) and n.lineno <= line <= (n.end_lineno or n.lineno)]
+    used = {ast.unparse(n) for call in at_line for n in ast.walk(call) if isinstance(n, (ast.Name, ast.Attribute))}
+    for node in (n for n in ast.walk(scope) if isinstance(n, ast.Assign)):
+        target, value = node.targets[0], node.value
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            left, right = [ast.unparse(e) for e in target.elts], [ast.unparse(e) for e in value.elts]
+            if left != right and set(left) == set(right) and used & set(left):
+                return node.lineno
+    return None
+
+
+def unrecorded_writer(source: str, tape: int, backward: int, variable: str) -> tuple[int, bool] | None:
+    """Between a tape's start and its backward call, the statement that touches `variable` and that no tape records:
+    in the `with` what is no launch or copy, behind it any. Returns its line, and whether NumPy takes part."""
+    tree = parsed(source)
+    if tree is None:
+        return None
+    recording = next((n for n in ast.walk(tree) if isinstance(n, ast.With) and n.lineno == tape), None)
+    if recording is None:
+        return None
+    end = recording.end_lineno or tape
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)) or not tape < node.lineno < backward:
+            continue
+        text = ast.unparse(node)
+        calls = {called(n) for n in ast.walk(node) if isinstance(n, ast.Call)}
+        touched = any(ast.unparse(n) == variable for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)))
+        if not touched or not calls or calls & READS:
+            continue
+        recorded = node.lineno <= end and bool(calls & {"launch", "launch_tiled", "copy", "clone"})
+        if not recorded and not calls <= PLAIN_MAKERS:
+            return node.lineno, "numpy" in text or "np." in text
+    return None
+
+
+def numpy_write(source: str, variable: str) -> int | None:
+    """The innermost statement that writes into a NumPy view of `variable`: `view = x.numpy()` ... `view[...] = ...`."""
+    tree = parsed(source)
+    if tree is None:
+        return None
+    views = {f"{variable}.numpy()"}
+    for node in (n for n in ast.walk(tree) if isinstance(n, ast.Assign)):
+        value = ast.unparse(node.value)
+        if any(view in value for view in views) and ".copy(" not in value and "np.array(" not in value:
+            views |= {ast.unparse(target) for target in node.targets}
+    places = [
+        (-node.col_offset, node.lineno)  # a write in an inner loop is likelier than one that prepares
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AugAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Subscript) and ast.unparse(target.value) in views
+    ]
+    return min(places)[1] if places else None
+
+
+def zeroing_line(source: str, backward: int, read: int) -> int | None:
+    """The line between backward and the read of the gradient that zeroes it."""
+    tree = parsed(source)
+    if tree is None:
+        return None
+    found = [
+        n.lineno
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call)
+        and called(n) in ("zero", "zero_", "zero_grad", "fill_")
+        and backward < n.lineno <= read
+    ]
+    return min(found, default=None)
+
+
+def zeroing_place(workspace: Workspace, backward: dict[str, Any] | None, read: dict[str, Any]) -> dict[str, Any] | None:
+    """`zeroing_line` for two places of one file."""
+    if not backward or not read.get("file") or backward.get("file") != read.get("file"):
+        return None
+    path = workspace.root / read["file"]
+    line = zeroing_line(path.read_text(errors="replace"), backward["line"], read["line"]) if path.is_file() else None
+    return {"file": read["file"], "line": line} if line else None

@@ -1,0 +1,58 @@
+"""Has a solver on the tape settled: which loops are asked, and what their numbers say."""
+
+import pytest
+
+from warp_debug_gradients.operations.settling import Passes, SolverLoop, _cause, settled, settles, solver_loops
+
+SOURCE = """
+import warp as wp
+COUNT = 4
+ITERATIONS = 10
+
+@wp.kernel
+def {kernel}(x: wp.array(dtype=float)):
+    x[wp.tid()] = 1.0
+
+def {function}(x):
+    for _ in range({bound}):
+        wp.launch({kernel}, 8, inputs=[x])
+
+for it in range(ITERATIONS):
+    with wp.Tape() as tape:
+        {function}(x)
+        wp.launch(misfit, 8, inputs=[x])
+    tape.backward(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "function", "bound", "expected"),
+    [
+        ("jacobi_sweep", "run", "COUNT", ["wall.COUNT"]),
+        ("step", "solve_pressure", "COUNT", ["wall.COUNT"]),
+        ("newtonUpdate", "run", "COUNT", ["wall.COUNT"]),
+        ("an_hour", "after_sunset", "COUNT", []),
+        ("jacobi_sweep", "run", "4", []),
+        ("jacobi_sweep", "run", "n", []),
+    ],
+)
+def test_loops_that_their_author_calls_a_solvers(tmp_path, kernel, function, bound, expected):
+    path = tmp_path / "wall.py"
+    path.write_text(SOURCE.format(kernel=kernel, function=function, bound=bound))
+    found = solver_loops(path, "wall.py")
+    assert [loop.knob for loop in found] == expected
+    assert [(loop.count, loop.line) for loop in found] == [(4, 3)] * len(expected)
+
+
+def passes(*objectives):
+    return [Passes(4 * 4**k, value, 1.0) for k, value in enumerate(objectives)]
+
+
+def test_what_moves_and_then_settles_is_a_solution_that_was_not_reached():
+    assert settles(passes(2.9, 2.5, 2.52))
+    assert not settled(passes(2.9, 2.5, 2.52))
+    assert settled(passes(2.5, 2.501, 2.501))
+    assert not settles(passes(1.0, 2.0, 4.0))  # a horizon that only grows
+    cause = _cause(SolverLoop("wall.COUNT", 4, "wall.py", 3), passes(2.9, 2.5, 2.52))
+    assert (cause.code, cause.confidence, cause.line) == ("unconverged_solver", "likely", 3)
+    assert "from 2.9 to 2.5 (13.8%)" in cause.evidence[0]
