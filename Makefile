@@ -3,8 +3,9 @@ PYTHON := $(shell command -v python3.11 || command -v python3)
 EXAMPLE ?= examples/buffer_reuse/broken.py
 BIN := .venv/bin
 WORKERS ?= 2
+WHAT ?= twins
 
-.PHONY: demo test quality benchmark env clean
+.PHONY: demo test quality benchmark sweep env clean
 
 # Exit code 1 is the demo's point: a fault was measured. Anything above it is a failure.
 demo: .venv.stamp
@@ -21,6 +22,9 @@ quality: .venv.stamp
 
 benchmark: .venv.stamp
 	$(BIN)/python tests/benchmarks/run.py
+
+sweep: .venv.stamp
+	$(BIN)/python tests/end_to_end/sweep.py $(WHAT) $(NAMES)
 
 env: .venv.stamp
 

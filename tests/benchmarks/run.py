@@ -23,6 +23,7 @@ BOOTSTRAP = SERVER / "warp_debug_gradients" / "probe" / "bootstrap.py"
 LAUNCHES = 10_000
 FORWARDS_S = (0.1, 0.3, 1.0)
 LEDGER_OPS = 998
+EXAMPLE = HERE.parents[1] / "examples" / "buffer_reuse"
 BY_HAND_RUNS = 3  # of the script, for the cost of one evaluation by hand
 COMMAND = [sys.executable, "-m", "warp_debug_gradients"]
 
@@ -43,6 +44,7 @@ def main() -> None:
         for seconds in FORWARDS_S:
             evaluations(folder, round(seconds / per_launch), whole_check=seconds == FORWARDS_S[1])
         locating(folder)
+        diagnosing(folder)
         start_up(folder)
     print(f"\nAll of it took {time.perf_counter() - began:.0f} s on one core of {os.cpu_count()}.")
 
@@ -100,6 +102,31 @@ def locating(folder: Path) -> None:
         2 * recording + book,
         "≤ 1x of 4 forward + 1 backward",
     )
+
+
+def diagnosing(folder: Path) -> None:
+    """A whole diagnosis of an example with warm kernels, against the example itself; and where its time goes."""
+    shutil.copytree(EXAMPLE, folder / EXAMPLE.name, dirs_exist_ok=True)
+    words = [*COMMAND, "diagnose", f"{EXAMPLE.name}/broken.py", "--workspace", str(folder), "--python", sys.executable]
+    alone = [sys.executable, f"{EXAMPLE.name}/broken.py"]
+    for command_line in (alone, words):  # compiles the kernels, those of the ledger too
+        subprocess.run(command_line, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    seconds: list[float] = []
+    for command_line in (alone, [*words, "--timeout", "600", "--json"]):
+        before = os.times()
+        done = subprocess.run(
+            command_line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
+        )
+        after = os.times()
+        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        output = done.stdout
+    row(f"diagnose examples/{EXAMPLE.name}/broken.py, CPU time of all its processes", *seconds, "≤ 10 s on two cores")
+    result = json.loads(output)
+    trace = json.loads((folder / result["evidence"] / "trace.json").read_text())
+    stages = ", ".join(f"{s['name']} {s['seconds']:.2f} s" for s in result["stages"])
+    probes = len(list((folder / result["evidence"]).glob("*.job.json")))
+    importing = f"{trace['seconds']['import']:.2f} s of the first of its {probes} probes is the import of Warp"
+    row("… by the clock", seconds[0], result["elapsed_s"], f"{stages}; {importing}")
 
 
 def start_up(folder: Path) -> None:

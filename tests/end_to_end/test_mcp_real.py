@@ -9,7 +9,7 @@ import jsonschema
 import psutil
 import pytest
 import truths
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 
 pytestmark = pytest.mark.anyio
 ERAS = {"modern": {}, "legacy": {"mode": "legacy"}}
@@ -74,6 +74,23 @@ async def test_both_tools(server, era):
             checked = await call(client, schemas, "gradcheck_full_horizon", target)
             assert checked["verdict"] == verdict, checked["message"]
             assert checked["horizon"]["full"] is True
+            await read_back(client, checked)
+
+
+async def read_back(client, result):
+    """The run's records as resources: the list, the result, the command that repeats it; nothing else."""
+    (listed,) = (await client.read_resource("evidence://runs")).contents
+    rows = {row["run_id"]: row for row in json.loads(listed.text)}
+    assert rows[result["run_id"]]["verdict"] == result["verdict"]
+    (template,) = [t for t in (await client.list_resource_templates()).resource_templates if "runs" in t.uri_template]
+    uri = template.uri_template.replace("{run_id}", result["run_id"])
+    (record,) = (await client.read_resource(uri.replace("{name}", "result.json"))).contents
+    assert json.loads(record.text)["gradient"] == result["gradient"]
+    (script,) = (await client.read_resource(uri.replace("{name}", "rerun.sh"))).contents
+    assert "gradcheck-full-horizon" in script.text
+    for name in ("nothing.json", "sources%2Fbuffer_reuse-broken.py", "..%2F..%2Findex.jsonl"):
+        with pytest.raises(MCPError, match="no record"):
+            await client.read_resource(uri.replace("{name}", name))
 
 
 async def call(client, schemas, tool, arguments):

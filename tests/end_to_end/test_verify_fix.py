@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import sweep
 import truths
 
 TIMEOUT = "200"
@@ -194,3 +195,11 @@ def test_repaired_twins(tmp_path, name):
     assert result["workflow"]["after"]["health"] == "decreasing"
     page = (tmp_path / result["report_html"]).read_text()
     assert len(re.findall("<svg", page)) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rover", "seed_mismatch-broken"])
+def test_repaired_then_broken_again_then_broken_otherwise(tmp_path, name):
+    """A slice of `make sweep WHAT=twins`: several files, a stated objective. docs/sweeps.md has the whole."""
+    ((broken, repaired),) = [pair for pair in sweep.twins() if pair[0].name == name]
+    assert sweep.verified(broken, repaired, tmp_path).problems == []

@@ -11,6 +11,7 @@ from warp_debug_gradients.operations.host_places import (
     unrecorded_writer,
     zeroing_line,
 )
+from warp_debug_gradients.operations.ledger import seed_against_stated
 from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes, repairs
 
 LAUNCH = {"file": "train.py", "line": 42}
@@ -534,3 +535,33 @@ def test_the_loop_before_the_tape_that_it_should_have_recorded():
     assert unrecorded_loop(BEFORE_THE_TAPE.format("step"), 6) == 3
     assert unrecorded_loop(BEFORE_THE_TAPE.format("clear"), 6) is None
     assert unrecorded_loop(BEFORE_THE_TAPE.format("step"), 5) is None
+
+
+def seeded_check(stated=-30.0, kind="expression", autodiff=70.0):
+    direction = {"autodiff": autodiff, "finite_difference": stated, "error": 1e-3, "verdict": "disagree", "step": 1e-3}
+    return {
+        "objective": {"kind": kind},
+        "gradient": {"directions": [direction]},
+        "windows": [],
+        "horizon": {"windows": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("check", "share"),
+    [
+        (seeded_check(), 100 / 30),
+        (seeded_check(stated=69.9), None),  # the seed is right
+        (seeded_check(kind="loss"), None),  # nothing else was stated
+        (seeded_check(autodiff=50.0), None),  # another direction
+    ],
+)
+def test_a_seed_is_held_to_the_stated_objective(check, share):
+    book = ledger(finite_difference=70.0, autodiff=70.0)
+    seed_against_stated(book, check)
+    if share is None:
+        assert book["seed"] is None
+    else:
+        assert book["seed"]["share"] == pytest.approx(share)
+        cause = only(book, context=Context(backward={"file": "train.py", "line": 33}))
+        assert (cause.code, cause.line) == ("seed_mismatch", 33)

@@ -17,6 +17,7 @@ from warp_debug_gradients.worker import ProbeOutcome
 from warp_debug_gradients.workspace import Workspace
 
 TRACE_SHARE = 0.5
+SAME_AD = 0.01  # of FD: two measurements of one derivative
 QUICK = {
     "directions": 1,
     "elements": 0,
@@ -118,6 +119,8 @@ async def keep_ledger(
         ledger = max(kept, key=lambda k: abs(_difference(k)))
     if ledger is not None:
         place_numpy_writes(measurement.workspace, ledger)
+        if check:
+            seed_against_stated(ledger, check)
         return ledger, outcome
     if found.get("reason"):
         message = str(found.get("message") or "The ledger could not be kept.")
@@ -127,6 +130,26 @@ async def keep_ledger(
         raise Ended(status="timeout", reason="time", message=message, iteration=iteration, **common(trace))
     detail = (found.get("error") or {}).get("message") or outcome.death or "it reported no ledger"
     raise ProbeFailed(f"The ledger was not kept: {detail}. Its output is in {measurement.evidence.relative}.")
+
+
+def seed_against_stated(ledger: dict[str, Any], check: dict[str, Any]) -> None:
+    """A tape seeded by arrays has no objective but the one they imply; where another was stated, the seed is held to that.
+
+    The check and the ledger measure along the same direction; that they do shows in the same AD.
+    """
+    stated = (check.get("objective") or {}).get("kind") == "expression"
+    directions = (check.get("gradient") or {}).get("directions") or []
+    alone = len(check.get("windows") or []) <= 1 and ((check.get("horizon") or {}).get("windows") or 1) == 1
+    if not stated or not alone or not directions or (ledger.get("seed") or {}).get("significant"):
+        return
+    direction = directions[settings(check)["direction"]]
+    fd, error, own = (as_float(v) for v in (direction.get("finite_difference"), direction.get("error"),
+                                            ledger.get("finite_difference")))  # fmt: skip
+    same = abs(as_float(direction.get("autodiff")) - as_float(ledger.get("autodiff"))) <= SAME_AD * abs(fd)
+    value, noise = own - fd, 3 * abs(error) + SAME_AD * abs(fd)
+    if same and fd and abs(value) > noise:
+        ledger["seed"] = {"value": value, "share": value / abs(fd), "noise": noise / abs(fd), "significant": True}
+        ledger["flat"] = False
 
 
 def place_numpy_writes(workspace: Workspace, ledger: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ def ledger_figure(ledger: dict[str, Any], ink: str = "black") -> Any:
 
     difference = abs(as_float(ledger.get("finite_difference"))) or 1.0
     scale = difference if math.isfinite(difference) else 1.0
-    figure = Figure(figsize=(9.0, 5.0), dpi=100, layout="constrained")
+    figure = Figure(figsize=(6.4, 4.4), dpi=140, layout="constrained")
     FigureCanvasAgg(figure)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     jumps = ledger.get("jumps") or []
@@ -43,7 +43,7 @@ def ledger_figure(ledger: dict[str, Any], ink: str = "black") -> Any:
     upper.axhline(0, color=ink, linewidth=0.6)
     upper.set_ylabel("jump of the op\n(% of the derivative)")
     if jumps:
-        upper.legend(fontsize=7, loc="best", framealpha=0.0 if ink != "black" else 0.8, labelcolor=ink)
+        upper.legend(fontsize=8, loc="best", framealpha=0.0 if ink != "black" else 0.8, labelcolor=ink)
     book = [(op, 100 * as_float(value) / scale) for op, value in ledger.get("book") or []]
     book = [(op, share) for op, share in book if math.isfinite(share)]
     lower.step([b[0] for b in book], [b[1] for b in book], where="mid", color=ink, linewidth=1.2)

@@ -524,7 +524,8 @@ def _observations(recorder: Recorder, seed_spent: bool, seeds: set[int]) -> list
             tuple((a.label, a.array.ptr, tuple(a.array.shape)) for a in operation.accesses),
         )
         previous = signature.get(key)
-        stored = [a for a in operation.accesses if a.written and not a.read]
+        own = {a.array.ptr for a in operation.accesses if a.read}  # what feeds itself is a step, not a repetition
+        stored = [a for a in operation.accesses if a.written and not a.read and a.array.ptr not in own]
         if previous == operation.index - 1 and stored and operation.definition:
             found.append(
                 {

@@ -104,8 +104,9 @@ def _ladder(records: Records) -> Picture | None:
 
 
 def _ledger(records: Records) -> Picture | None:
-    """The error that each tape op puts in."""
-    if not records.ledger.get("book"):
+    """The error that each tape op puts in; where none does, there is nothing to see."""
+    book, jumps = records.ledger.get("book"), records.ledger.get("jumps") or []
+    if not book or not any(j.get("significant") for j in jumps):
         return None
     from warp_debug_gradients.operations.picture import ledger_figure
 

@@ -757,6 +757,175 @@ program(
 
 # ---------------------------------------------------------------- repairs as text: (file, old, new)
 
+# ---------------------------------------------------------------- written to be answered blind (docs/sweeps.md has the score)
+
+program(
+    "vent_stack",
+    cause="missing_requires_grad",
+    parameter=["stack.power", "stack.opening"],
+    lines=["self.draught = wp.zeros("],
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(power=stack.power, opening=stack.opening)"),
+        ("after", "steps = [(p, p.grad", "got_(power=stack.power.grad, opening=stack.opening.grad)"),
+    ],
+    symptom="the power is never changed",
+    repair="requires_grad=True for the draught; then the swapped states of flow.rise show, and need an array a tick",
+    teaches="two faults: nothing is seen of the second before the first is repaired",
+)
+program(
+    "rudder",
+    cause="stale_gradient",
+    parameter="rudder",
+    lines=[("helm.py", "wp.copy(self.slope"), "optimizer.stage()"],
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(rudder=rudder)"),
+        ("before", "optimizer.step()", "got_(rudder=optimizer.slope)"),
+    ],
+    symptom="the course gets better, but overshoots more and more with a larger rate",
+    repair="stage the gradient after backward",
+    teaches="the gradient is used one iteration late, by way of a copy on the device",
+)
+program(
+    "canal",
+    cause="truncation",
+    run={"module": "canal.fit"},
+    parameter="rough",
+    lines=[("canal/fit.py", "tape.backward(grads="), ("canal/fit.py", "handed = wp.clone(")],
+    inserts={
+        "canal/fit.py": [
+            ("before", "rough.grad.zero_()", "begin_(rough=rough)"),
+            ("after", "loss = loss_and_gradient(", "loss_(loss)"),
+            ("after", "slope = rough.grad", "got_(rough=slope)"),
+        ]
+    },
+    symptom="the fit is slow",
+    repair="hand on the adjoint of the flow as well",
+    teaches="checkpointing by hand in float64; one of two adjoints is dropped",
+)
+program(
+    "loom",
+    cause="gradients_correct",
+    parameter="loom.weights",
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(weights=loom.weights)"),
+        ("after", "w, g = loom.weights", "got_(weights=g)"),
+    ],
+    symptom="none: the user suspects the two cloths that take turns",
+    repair="none",
+    teaches="tiles; a linear ping-pong whose overwritten values no adjoint needs",
+)
+program(
+    "caterpillar",
+    cause="overwrite",
+    iteration=1,
+    parameter="tension",
+    lines=["bodies = [make_body()", "wp.launch(crawl"],
+    inserts=[
+        ("before", "bodies = [make_body()", "begin_(tension=tension)"),
+        ("after", "g = tension.grad", "got_(tension=g)"),
+    ],
+    symptom="the gradient is a little off, and more so with more strides",
+    repair="a body a stride: [make_body() for _ in range(n)] instead of [make_body()] * n",
+    teaches="a list of one struct, many times",
+)
+program(
+    "sonar",
+    cause="seed_mismatch",
+    parameter="depths",
+    iteration=1,
+    objective="survey.misfit()",
+    lines=["wp.launch(subtract", "tape.backward(grads="],
+    inserts=[
+        ("before", "tape = wp.Tape()", "begin_(depths=depths)"),
+        ("after", "misfit = survey.misfit()", "loss_(misfit)"),
+        ("after", "slope = depths.grad", "got_(depths=slope)"),
+    ],
+    symptom="converges, but slower than it should, and oscillates at larger rates",
+    repair="subtract after listening: the seed is the residual of the iteration before",
+    teaches="a seed that is one iteration old, in float64",
+)
+program(
+    "bellows",
+    cause="gradients_correct",
+    parameter="valve",
+    inserts=[
+        ("before", "air = Air(1.0", "begin_(valve=valve)"),
+        ("before", "wp.copy(chains[0][2].p", "loss_(loss)"),
+        ("after", "g = valve.grad", "got_(valve=g)"),
+    ],
+    symptom="none: three tapes that hand on all adjoints, and a copy that changes nothing",
+    repair="none",
+    teaches="a chain of tapes in float64; a read array is written with what it holds",
+)
+program(
+    "drift_net",
+    cause="unrecorded_operation",
+    parameter="strength",
+    lines=[("sea.py", "wp.launch(limit_kernel"), ("sea.py", "def limited(")],
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(strength=strength)"),
+        ("after", "g = strength.grad", "got_(strength=g)"),
+    ],
+    symptom="the gradient is too small",
+    repair="record the limiter",
+    teaches="a helper in another module does not record by default; the array it writes has a gradient",
+)
+program(
+    "hologram",
+    cause="component_reassignment",
+    parameter="phase",
+    lines=[("optics.py", "c[0] = c[0] + k"), ("optics.py", "c[1] = c[1] + k"), ("optics.py", "c[0] = c[0] * c[1]")],
+    inserts=[
+        ("before", "screen = wp.zeros(", "begin_(phase=phase)"),
+        ("before", "adam.step(", "got_(phase=phase.grad)"),
+    ],
+    symptom="the contrast gets better and then worse",
+    repair="a vector built once",
+    teaches="the construct is in a function two modules away from the launch; a fixed loop beside it is innocent",
+)
+program(
+    "trawler",
+    cause="gradients_correct",
+    parameter=["layers[0].w", "layers[0].b", "layers[1].w", "layers[1].b"],
+    inserts=[
+        ("before", "for p in parameters:", "begin_(w0=layers[0].w, b0=layers[0].b, w1=layers[1].w, b1=layers[1].b)"),
+        (
+            "before",
+            "optimizer.step(",
+            "got_(w0=layers[0].w.grad, b0=layers[0].b.grad, w1=layers[1].w.grad, b1=layers[1].b.grad)",
+        ),
+    ],
+    symptom="none: gradients add up over four backward calls, on purpose",
+    repair="none",
+    teaches="micro-batches; parameters in structs, given to the optimizer flattened",
+)
+program(
+    "pendula",
+    cause="overwrite",
+    parameter="spring",
+    lines=["state[i] = vec2d(", "wp.launch(advance, N"],
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(spring=spring)"),
+        ("after", "slope = spring.grad", "got_(spring=slope)"),
+    ],
+    symptom="the springs wander off",
+    repair="a state array a step",
+    teaches="integration in place, in float64 vectors",
+)
+program(
+    "marsh",
+    cause="truncation",
+    parameter="seep",
+    lines=["self.tape.reset()"],
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(seep=seep)"),
+        ("after", "g = seep.grad", "got_(seep=g)"),
+    ],
+    symptom="the gradient is too small by half",
+    repair="reset the tape once, at the start",
+    teaches="the tape is emptied in the middle of the forward pass",
+)
+
 FIXES = {
     "rover": [
         (
@@ -1157,6 +1326,62 @@ def period(l: float, a: float):
             "        wp.launch(schedule, (HOURS + 1",
         ),
     ],
+    "vent_stack": [
+        ("main.py", "dtype=float)\n\n    def run", "dtype=float, requires_grad=True)\n\n    def run"),
+        ("main.py", "self.pair = [flow.fresh(), flow.fresh()]", "self.states = [flow.fresh() for _ in range(TICKS + 1)]"),
+        ("main.py", "here, there = self.pair", "here = self.states[0]"),
+        ("main.py", "for _ in range(TICKS):\n", "for there in self.states[1:]:\n"),
+        ("main.py", "here, there = there, here", "here = there"),
+    ],
+    "rudder": [
+        ("main.py", "        optimizer.stage()\n", ""),
+        ("main.py", "tape.backward(loss)\n", "tape.backward(loss)\n        optimizer.stage()\n"),
+    ],
+    "canal": [
+        ("canal/fit.py", "grads={last.depth: handed}", "grads={last.depth: handed[0], last.flow: handed[1]}"),
+        ("canal/fit.py", "handed = wp.clone(first.depth.grad)", "handed = wp.clone(first.depth.grad), wp.clone(first.flow.grad)"),
+    ],
+    "caterpillar": [("main.py", "*[make_body()] * options.strides]", "*[make_body() for _ in range(options.strides)]]")],
+    "sonar": [
+        (
+            "main.py",
+            "        wp.launch(subtract, BEAMS, inputs=[survey.times, survey.heard], outputs=[survey.residual])\n        tape",
+            "        tape",
+        ),
+        (
+            "main.py",
+            "        tape.backward(",
+            "        wp.launch(subtract, BEAMS, inputs=[survey.times, survey.heard], outputs=[survey.residual])\n"
+            "        tape.backward(",
+        ),
+    ],
+    "drift_net": [("sea.py", "cheap=True", "cheap=False")],
+    "hologram": [
+        (
+            "optics.py",
+            "    c = v\n    c[0] = c[0] + k * wp.sin(c[1])\n    c[1] = c[1] + k * c[0] * c[2]\n    c[0] = c[0] * c[1]\n    return c",
+            "    x = v[0] + k * wp.sin(v[1])\n    y = v[1] + k * x * v[2]\n    return wp.vec3(x * y, y, v[2])",
+        ),
+    ],
+    "pendula": [
+        ("main.py", "dt: wp.float64, state: wp.array(dtype=vec2d)):", "dt: wp.float64, state: wp.array(dtype=vec2d), out: wp.array(dtype=vec2d)):"),
+        ("main.py", "    state[i] = vec2d(", "    out[i] = vec2d("),
+        (
+            "main.py",
+            "        for _ in range(STEPS):\n",
+            "        self.last = self.state\n        for _ in range(STEPS):\n"
+            "            after = wp.zeros(N, dtype=vec2d, requires_grad=True)\n",
+        ),
+        ("main.py", "inputs=[self.state, spring]", "inputs=[self.last, spring]"),
+        (
+            "main.py",
+            "inputs=[push, 0.1], outputs=[self.state])",
+            "inputs=[push, 0.1, self.last], outputs=[after])\n            self.last = after",
+        ),
+        ("main.py", "wp.array(row.state.numpy()", "wp.array(row.last.numpy()"),
+        ("main.py", "inputs=[row.state, seen]", "inputs=[row.last, seen]"),
+    ],
+    "marsh": [("main.py", "if self.flush and d % FLUSH == 0:", "if self.flush and d == 0:")],
 }
 
 for name, edits in FIXES.items():

@@ -1,10 +1,10 @@
 """Every program with a known truth through `diagnose`, or every one with a repaired twin through `verify_fix`.
 
-    python tests/sweep.py diagnose [NAME ...]      top cause and its line against the truth; who is accused
-    python tests/sweep.py twins [NAME ...]         repaired, broken again, another fault planted
+    make sweep WHAT=diagnose [NAMES='...']   top cause and its line against the truth; who is accused
+    make sweep WHAT=twins [NAMES='...']      repaired, broken again, another fault planted
 
-Takes about half an hour each on two cores; one line a program as it is measured, then the table. Exit code 1: something is
-not as it should be. NAME: a part of a program's name.
+Takes about an hour each on two cores; one line a program as it is measured, then the table of docs/sweeps.md. Exit code 1:
+something is not as it should be. A name is a part of a program's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent / "end_to_end"))
 import truths
 from truths import Answer, Program
 
