@@ -94,7 +94,7 @@ def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, 
     if any("func_native" in ast.unparse(d) and "adj_snippet" not in ast.unparse(d) for d in function.decorator_list):
         yield "native_without_adjoint", function, None
     for node in ast.walk(function):  # their adjoints do not reach the arrays of the mesh
-        if isinstance(node, ast.Call) and _called(node) in MESH_READS:
+        if isinstance(node, ast.Call) and called(node) in MESH_READS:
             yield "native_without_adjoint", node, None
     arrays = {a.arg for a in function.args.args if a.annotation and "array" in ast.unparse(a.annotation)}
     assigned: dict[str, int] = {}
