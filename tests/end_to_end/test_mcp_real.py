@@ -138,7 +138,8 @@ async def test_cancellation_while_evaluating(server, project, era):
 
 
 async def test_another_projects_client(server):
-    fastmcp = pytest.importorskip("fastmcp")
+    import fastmcp
+
     transport = fastmcp.client.transports.StdioTransport(server.command, server.args, env=server.env)
     async with fastmcp.Client(transport) as client:
         target = {"script": f"{BROKEN}.py", "python": sys.executable}

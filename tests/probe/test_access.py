@@ -4,10 +4,9 @@ R read, W written, A accumulated, L loaded, S stored, E elementwise, in this ord
 """
 
 import pytest
+import warp as wp
 
-wp = pytest.importorskip("warp")
-
-from warp_debug_gradients.probe import access  # noqa: E402
+from warp_debug_gradients.probe import access
 
 FLOATS = wp.array(dtype=float)
 FLOATS2 = wp.array2d(dtype=float)

@@ -84,7 +84,7 @@ def test_a_surrogate_of_a_piecewise_constant_function_is_a_choice_not_a_fault():
 
 
 def test_the_largest_jump_of_a_blamed_line_and_every_other_kernel_once():
-    isolate_launch = pytest.importorskip("warp_debug_gradients.probe.isolate_launch")
+    from warp_debug_gradients.probe import isolate_launch
     from warp_debug_gradients.probe.recording import Operation
 
     here, there = {"file": "a.py", "line": 3}, {"file": "a.py", "line": 9}

@@ -111,7 +111,8 @@ async def test_hand_written_json_rpc(server, project, version):
 
 async def test_another_projects_client(server):
     """fastmcp's client builds typed objects from our output schema."""
-    fastmcp = pytest.importorskip("fastmcp")
+    import fastmcp
+
     transport = fastmcp.client.transports.StdioTransport(server.command, server.args, env=server.env)
     async with fastmcp.Client(transport) as client:
         assert [tool.name for tool in await client.list_tools()] == TOOLS

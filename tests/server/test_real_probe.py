@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("warp")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "buffer_reuse" / "broken.py"
 
 
