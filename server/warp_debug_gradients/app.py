@@ -52,6 +52,7 @@ from warp_debug_gradients.schemas import (
     VerifyFixRequest,
     VerifyFixResult,
 )
+from warp_debug_gradients.skills_extension import SkillsExtension
 from warp_debug_gradients.trim import trimmed
 from warp_debug_gradients.worker import Progress
 from warp_debug_gradients.workspace import Workspace
@@ -116,6 +117,7 @@ mcp = MCPServer(
     version=__version__,
     instructions=INSTRUCTIONS,
     log_level="WARNING",
+    extensions=[SkillsExtension()],
 )
 
 RUN_REPRO = inspect.cleandoc("""

@@ -64,3 +64,16 @@ def read(path: str) -> str:
     if not (known or (root in file.parents and file.suffix in (".py", ".md"))) or not file.is_file():
         raise KeyError(path)
     return file.read_text(encoding="utf-8")
+
+
+def files() -> list[str]:
+    """All paths that `read` gives: the texts, and the examples' programs and pages."""
+    root = folder()
+    examples = sorted(p for p in (root / "examples").glob("*/*") if p.suffix in (".py", ".md") and p.is_file())
+    return [*(text.path for text in TEXTS), *(p.relative_to(root).as_posix() for p in examples)]
+
+
+def front_matter() -> dict[str, str]:
+    """What stands between the first two lines of dashes of the runbook: plain `key: value` lines."""
+    head = read(RUNBOOK).split("---\n")[1]
+    return dict(line.split(": ", 1) for line in head.splitlines())

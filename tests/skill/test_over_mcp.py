@@ -1,7 +1,18 @@
-"""The skill through the MCP server: resources, the examples' template, the prompt."""
+"""The skill through the MCP server: resources, the examples' template, the prompt, and as a skill (SEP-2640)."""
+
+import hashlib
 
 import blocks
 import pytest
+import yaml
+from fastmcp.skills.models import (
+    GetSkillParams,
+    GetSkillRequest,
+    GetSkillResult,
+    ListSkillsParams,
+    ListSkillsRequest,
+    ListSkillsResult,
+)
 from mcp import Client, MCPError
 
 from warp_debug_gradients import skill
@@ -37,3 +48,24 @@ async def test_prompt(era):
         assert "train.py" in text
         assert "the loss creeps up" in text
         assert (blocks.ROOT / "SKILL.md").read_text() in text
+
+
+async def test_as_a_skill():
+    """By fastmcp's own models of the extension, which refuse an entry that does not conform; every digest is right."""
+
+    def get(uri):
+        return GetSkillRequest(params=GetSkillParams(uri=uri))
+
+    async with Client(mcp) as client:
+        assert "io.modelcontextprotocol/skills" in (client.server_capabilities.extensions or {})
+        asked = client.session.send_request
+        (entry,) = (await asked(ListSkillsRequest(params=ListSkillsParams()), ListSkillsResult)).skills
+        assert entry.frontmatter.root == yaml.safe_load((blocks.ROOT / "SKILL.md").read_text().split("---\n")[1])
+        assert {f"skill://{skill.NAME}/{path}" for path in skill.files()} == {r.uri for r in entry.resources}
+        assert (await asked(get(entry.uri), GetSkillResult)).skill == entry
+        for file in entry.resources:
+            (content,) = (await client.read_resource(file.uri)).contents
+            sent = content.text.encode()
+            assert (file.digest, file.size) == (f"sha256:{hashlib.sha256(sent).hexdigest()}", len(sent)), file.uri
+        with pytest.raises(MCPError, match="No such skill"):
+            await asked(get("skill://other/SKILL.md"), GetSkillResult)
