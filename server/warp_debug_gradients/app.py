@@ -28,7 +28,6 @@ from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon as 
 from warp_debug_gradients.operations.perform import perform
 from warp_debug_gradients.operations.run_repro import run_repro as reproduce
 from warp_debug_gradients.operations.scan_patterns import scan_patterns as scan
-from warp_debug_gradients.operations.verify_fix import verify_fix as verify
 from warp_debug_gradients.render import render
 from warp_debug_gradients.resources import publish_skill
 from warp_debug_gradients.runs import all_runs, read_record
@@ -53,7 +52,7 @@ from warp_debug_gradients.schemas import (
     VerifyFixResult,
 )
 from warp_debug_gradients.skills_extension import SkillsExtension
-from warp_debug_gradients.trim import trimmed
+from warp_debug_gradients.trim import payload
 from warp_debug_gradients.worker import Progress
 from warp_debug_gradients.workspace import Workspace
 
@@ -350,6 +349,8 @@ async def verify_fix(
 ) -> Annotated[CallToolResult, VerifyFixResult]:
     """See VERIFY_FIX."""
     given = _given(locals())
+    from warp_debug_gradients.operations.verify_fix import verify_fix as verify  # loads NumPy: not at the start
+
     return await _answer(ctx, VerifyFixRequest, verify, given, detail)
 
 
@@ -398,7 +399,7 @@ async def _answer(ctx: Context, model: Any, operation: Any, given: dict[str, Any
     if picture:
         data = base64.b64encode((workspace.root / picture).read_bytes()).decode()
         content.append(ImageContent(type="image", data=data, mime_type="image/png"))
-    return CallToolResult(content=content, structured_content=trimmed(result, detail).model_dump(mode="json"))
+    return CallToolResult(content=content, structured_content=payload(result, detail))
 
 
 def refuse_unknown_arguments(server: MCPServer) -> None:
