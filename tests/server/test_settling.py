@@ -7,6 +7,7 @@ from warp_debug_gradients.operations.settling import Passes, SolverLoop, _cause,
 SOURCE = """
 import warp as wp
 COUNT = 4
+NUM_STEPS = 4
 ITERATIONS = 10
 
 @wp.kernel
@@ -31,6 +32,7 @@ for it in range(ITERATIONS):
         ("jacobi_sweep", "run", "COUNT", ["wall.COUNT"]),
         ("step", "solve_pressure", "COUNT", ["wall.COUNT"]),
         ("newtonUpdate", "run", "COUNT", ["wall.COUNT"]),
+        ("solve_contacts", "run", "NUM_STEPS", []),  # a solver's kernel in the loop over time
         ("an_hour", "after_sunset", "COUNT", []),
         ("jacobi_sweep", "run", "4", []),
         ("jacobi_sweep", "run", "n", []),

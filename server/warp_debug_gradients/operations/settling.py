@@ -27,6 +27,7 @@ SOLVER_WORDS = {
     "sweep", "iter", "iteration", "relax", "relaxation", "jacobi", "seidel", "sor", "newton", "picard", "solve", "solver",
     "converge", "settle", "residual", "multigrid", "cg", "pcg", "gmres", "smooth", "project",
 }  # fmt: skip
+TIME_WORDS = {"step", "substep", "timestep", "time", "tick", "frame", "horizon", "epoch", "hour", "day", "second"}
 RAISED = (4, 16)  # times the present count
 MOVES = 0.01  # less than this part is no news to a user
 SETTLES = 0.5  # of the first move, what the second may be of a sequence that settles
@@ -64,7 +65,9 @@ def solver_loops(path: Path, file: str) -> list[SolverLoop]:
         launched = [ast.unparse(n.args[0]) for n in _calls(loop, "launch", "launch_tiled") if n.args]
         if not name or type(value) is not int or value < 1 or not launched or any(_calls(loop, "Tape", "backward")):
             continue
-        if any(_is_solvers(word) for word in (name, around, *launched)):
+        if _has_word(name, TIME_WORDS):  # a solver's kernel in a loop over time: the loop is the simulation's
+            continue
+        if any(_has_word(word, SOLVER_WORDS) for word in (name, around, *launched)):
             found.setdefault(name, SolverLoop(f"{path.stem}.{name}", value, file, _line_of(tree, name)))
     return list(found.values())
 
@@ -182,9 +185,9 @@ def _calls(node: ast.AST, *names: str) -> list[ast.Call]:
     return [n for n in calls if ast.unparse(n.func).rsplit(".", 1)[-1] in names]
 
 
-def _is_solvers(name: str) -> bool:
+def _has_word(name: str, wanted: set[str]) -> bool:
     words = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name.rsplit(".", 1)[-1]).lower())
-    return any(word in SOLVER_WORDS or word.rstrip("s") in SOLVER_WORDS for word in words)
+    return any(word in wanted or word.rstrip("s") in wanted for word in words)
 
 
 def _line_of(tree: ast.AST | None, name: str) -> int:
