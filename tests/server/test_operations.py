@@ -116,6 +116,7 @@ async def test_overrides_are_compared_with_the_unshrunk_run(workspace):
     ("settings", "text"),
     [
         ({}, "exactly one target"),
+        ({"script": "fit.ipynb"}, "nbconvert --to script fit.ipynb"),
         ({"script": "right.py", "module": "pkg.train"}, "exactly one target"),
         ({"script": "missing.py"}, "no script missing.py"),
         ({"script": "right.py", "inputs": "right.py:make"}, "inputs goes with forward"),

@@ -165,6 +165,11 @@ def _resolve_target(request: Target, workspace: Workspace) -> dict[str, str | No
             f"Name exactly one target: script, module or forward; the request has {given}. "
             "A script is a path relative to the workspace, such as train.py."
         )
+    if request.script and request.script.endswith(".ipynb"):
+        raise UsageError(
+            f"{request.script} is a notebook, not a script. Save its cells as one "
+            f"(jupyter nbconvert --to script {request.script}) and name the .py file."
+        )
     if request.inputs and not request.forward:
         raise UsageError("inputs goes with forward=FILE.py:FUNCTION only. For a script, drop it.")
     return {
