@@ -67,7 +67,8 @@ def newton(newton_python):
 def run(python, folder, operation, target, shrunk, arguments):
     """(exit code, result) of one command."""
     command = [sys.executable, "-m", "warp_debug_gradients", operation, *target, "--workspace", str(folder)]
-    command += ["--python", python, "--timeout", "500", "--json", "--set", shrunk, "--", *HEADLESS, *arguments]
+    command += ["--python", python, "--timeout", "500", "--json", "--iteration", "0", "--set", shrunk]
+    command += ["--", *HEADLESS, *arguments]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
     assert done.stdout.startswith("{"), done.stderr
     return done.returncode, json.loads(done.stdout)
