@@ -49,6 +49,8 @@ def test_right_gradients_agree(name, tmp_path):
     assert (code, result["verdict"]) == (0, "agree"), result["message"]
     assert result["flat"] is True
     assert result["causes"] == []
+    end = result["horizon"]["end"]["line"]  # in a graph: where backward was captured, not where the graph is launched
+    assert ".backward(" in (KINDS / f"{name}.py").read_text().splitlines()[end - 1]
 
 
 def test_a_graph_that_cannot_be_followed_is_said_to_be_one(tmp_path):

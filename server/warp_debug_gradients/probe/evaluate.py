@@ -204,7 +204,8 @@ class Measurement:
         if request["suffix_event"] is not None:
             self._leave_suffix(event.subject)
             return
-        self.reply["places"]["to"] = names.place(self.origins.frame(3))
+        kept = event.replay.place if event.replay is not None else None  # a captured graph makes this call again
+        self.reply["places"]["to"] = kept or names.place(self.origins.frame(3))
         if request.get("objective"):
             self._state_objective(required=request["until_event"] <= event.index)
         for item in request["perturb"]:
