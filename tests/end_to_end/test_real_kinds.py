@@ -69,3 +69,14 @@ def test_faults_are_placed(name, tmp_path):
     lines = (KINDS / f"{name}.py").read_text().splitlines()
     assert first["code"] == cause
     assert text in lines[first["line"] - 1]
+
+
+def test_a_custom_gradient_is_judged_where_the_objectives_differences_are_dead(tmp_path):
+    """float32: the objective's offset takes all the digits by which it would change."""
+    code, result = bisect("dead_differences", tmp_path)
+    assert (code, result["verdict"]) == (4, "inconclusive"), result["message"]
+    first = result["causes"][0]
+    lines = (KINDS / "dead_differences.py").read_text().splitlines()
+    assert first["code"] == "custom_gradient"
+    assert "emit" in lines[first["line"] - 1]
+    assert "wrong by itself" in first["evidence"][0]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from warp_debug_gradients.operations.constructs import Construct, find_constructs
+from warp_debug_gradients.operations.constructs import Construct, find_constructs, imported_calls
 from warp_debug_gradients.operations.host_places import (
     numpy_write,
     swap_line,
@@ -565,3 +565,38 @@ def test_a_seed_is_held_to_the_stated_objective(check, share):
         assert book["seed"]["share"] == pytest.approx(share)
         cause = only(book, context=Context(backward={"file": "train.py", "line": 33}))
         assert (cause.code, cause.line) == ("seed_mismatch", 33)
+
+
+def test_what_fills_a_new_array_tells_more_than_its_clearing():
+    cleared = {"what": "zero_()", "file": "sea.py", "line": 34}
+    filled = {"what": "kernel limit", "file": "sea.py", "line": 35}
+    found = only(ledger(jumps=[jump("unrecorded", writers=[cleared, filled], carried=-0.2, replaced=0.0)]))
+    assert (found.code, found.line) == ("unrecorded_operation", 35)
+    reset = only(ledger(jumps=[jump("unrecorded", writers=[cleared, filled], carried=0.0, replaced=0.2)]))
+    assert (reset.code, reset.line) == ("accumulator_reset", 34)
+
+
+IMPORTING = """
+import warp as wp
+import optics as light
+from optics import polish as shine
+from warp.optim import Adam
+
+@wp.func
+def twice(x: float):
+    return shine(x) + wp.sin(x)
+
+@wp.kernel
+def lit(x: wp.array(dtype=float)):
+    x[0] = twice(x[0]) + light.fringe(x[0])
+
+@wp.kernel
+def other(x: wp.array(dtype=float)):
+    x[0] = light.dark(x[0])
+"""
+
+
+def test_functions_that_a_kernel_calls_from_other_files():
+    assert imported_calls(IMPORTING, "lit") == {"polish", "fringe"}
+    assert imported_calls(IMPORTING, "nothing") == set()
+    assert imported_calls("def (", "lit") == set()

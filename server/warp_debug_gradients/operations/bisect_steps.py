@@ -103,7 +103,7 @@ def build_result(
     tape = tape_place(measurement.workspace, backward)
     unrecorded = _unrecorded(measurement, tape, backward)
     windows = int(horizon.get("windows") or 1)
-    cut, zeroed = places(measurement, check)
+    cut, zeroed = places(measurement, check, trace)
     iteration = next((i for i in trace.get("iterations") or [] if i.get("index") == check.get("iteration")), {})
     context = Context(
         tape=tape,

@@ -56,19 +56,9 @@ class Construct:
 
 def find_constructs(source: str, file: str, kernel: str) -> list[Construct]:
     """What is suspicious in `kernel` and in the functions of the same file that it calls, the most telling first."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    tree, reached = _reached_from(source, kernel)
+    if tree is None:
         return []
-    functions: dict[str, ast.FunctionDef] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and not _gradient_of(node):
-            functions.setdefault(node.name, node)
-    name = kernel.rsplit(".", 1)[-1]
-    start = functions.get(name) or next((f for f in functions.values() if kernel.startswith(f.name)), None)
-    if start is None:
-        return []
-    reached = _reached(start, functions)
     rows = source.splitlines()
     found: list[Construct] = []
     for node in ast.walk(tree):
@@ -88,6 +78,43 @@ def find_constructs(source: str, file: str, kernel: str) -> list[Construct]:
     for construct in unique.values():
         first.setdefault(construct.code, construct)
     return list(first.values())
+
+
+def imported_calls(source: str, kernel: str) -> set[str]:
+    """Functions that `kernel` calls, itself or by others of its file, and that the file imports (not from Warp)."""
+    tree, reached = _reached_from(source, kernel)
+    if tree is None:
+        return set()
+    modules: set[str] = set()
+    names: dict[str, str] = {}  # as called here -> as defined there
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {(a.asname or a.name).split(".")[0] for a in node.names if a.name.split(".")[0] != "warp"}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] != "warp":
+            names |= {a.asname or a.name: a.name for a in node.names}
+    found: set[str] = set()
+    for call in (n for function in reached for n in ast.walk(function) if isinstance(n, ast.Call)):
+        owner, _, name = ast.unparse(call.func).rpartition(".")
+        if not owner and name in names:
+            found.add(names[name])
+        elif owner and owner.split(".")[0] in modules | names.keys():
+            found.add(name)
+    return found
+
+
+def _reached_from(source: str, kernel: str) -> tuple[ast.Module | None, list[ast.FunctionDef]]:
+    """The syntax tree, and `kernel` with the functions of the file that it calls; (None, []) where it is not there."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None, []
+    functions: dict[str, ast.FunctionDef] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and not _gradient_of(node):
+            functions.setdefault(node.name, node)
+    name = kernel.rsplit(".", 1)[-1]
+    start = functions.get(name) or next((f for f in functions.values() if kernel.startswith(f.name)), None)
+    return (tree, _reached(start, functions)) if start else (None, [])
 
 
 def _suspects(function: ast.FunctionDef, replayed: bool) -> Iterator[tuple[str, ast.AST, str | None]]:

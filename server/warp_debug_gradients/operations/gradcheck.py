@@ -125,20 +125,27 @@ def build_result(
     result.signature = Signature.model_validate(headline["signature"]) if headline.get("signature") else None
     result.windows = [Window.model_validate(w) for w in headline.get("windows") or []]
     result.checks = [_summary(check) for check in checks]
-    result.causes = explain.proven_causes(headline, trace, *places(measurement, headline))
+    result.causes = explain.proven_causes(headline, trace, *places(measurement, headline, trace))
     result.ruled_out = explain.ruled_out(checks, headline, trace)
     result.blind_spots = explain.blind_spots(checks, trace, stopped)
     result.next = explain.next_call(result, measurement.request, trace)
     return result
 
 
-def places(measurement: Measurement[Any], check: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """From the source: where the chain is cut if it is, and where the gradient is zeroed before its read."""
+def places(
+    measurement: Measurement[Any], check: dict[str, Any], trace: dict[str, Any]
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Where the chain is cut if it is: where the tape was emptied as it recorded, where a chain of tapes hands its adjoint
+    on, or what the source shows; and, from the source, where the gradient is zeroed before its read."""
     horizon, workspace = check.get("horizon") or {}, measurement.workspace
+    item = next((i for i in trace.get("iterations") or [] if i.get("index") == check.get("iteration")), {})
     backward = next((w for w in check.get("windows") or [] if w.get("file")), horizon.get("to"))
     read = (check.get("consumed") or {}).get("read") or {}
+    plan = item.get("plan") or {}
+    handed = isinstance(plan, dict) and len(plan.get("objective_calls") or ()) == 1 < len(plan["backward_calls"])
+    cut = item.get("tape_emptied") or (horizon.get("to") if handed else None)
     return (
-        cut_place(workspace, tape_place(workspace, backward), int(horizon.get("windows") or 1)),
+        cut or cut_place(workspace, tape_place(workspace, backward), int(horizon.get("windows") or 1)),
         zeroing_place(workspace, horizon.get("to"), read),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from warp_debug_gradients.errors import ProbeFailed
 from warp_debug_gradients.operations import explain, next_calls
-from warp_debug_gradients.operations.constructs import Construct, find_constructs
+from warp_debug_gradients.operations.constructs import Construct, find_constructs, imported_calls
 from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
 from warp_debug_gradients.operations.host_places import numpy_write
 from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
@@ -218,11 +218,21 @@ def constructs_of(measurement: Measurement[Any], loaded: list[str]) -> Any:
         kernel = jump.get("kernel")
         if not kernel:
             return []
-        ordered = sorted(sources, key=lambda f: f != jump.get("file"))  # its own file first
-        for file in ordered:
-            if f"def {kernel.rsplit('.', 1)[-1]}(" in sources[file]:
-                return find_constructs(sources[file], file, kernel)
-        return []
+        found: dict[str, Construct] = {}
+        for file, function in defined(kernel.rsplit(".", 1)[-1], jump.get("file"), set()):
+            for construct in find_constructs(sources[file], file, function):
+                found.setdefault(construct.code, construct)
+        return list(found.values())
+
+    def defined(name: str, near: str | None, seen: set[str]) -> list[tuple[str, str]]:
+        """(file, function): where it is defined, its own file first, and where the functions that it calls are."""
+        ordered = sorted(sources, key=lambda f: f != near)
+        file = next((f for f in ordered if f"def {name}(" in sources[f]), None)
+        if file is None or name in seen:
+            return []
+        seen.add(name)
+        called = sorted(imported_calls(sources[file], name))
+        return [(file, name), *(place for other in called for place in defined(other, None, seen))]
 
     return find
 

@@ -24,6 +24,7 @@ MOST_VICTIMS = 3
 ONLY_NONFINITE = ("where_overflow", "singular_point")  # constructs that explain a non-finite adjoint, not a wrong one
 RECORDED_FUNCTION = "recorded function"  # what the probe calls an operation recorded with tape.record_func
 COPY = "array copy"  # ... and wp.copy, clone, assign
+CLEARS = {"zero_", "fill_"}
 RESETS = {"zero_", "fill_", "assign"}
 HOST_WRITES = {"numpy", "assign", "__setitem__"}
 
@@ -179,7 +180,7 @@ def _unrecorded(ledger: Ledger) -> list[tuple[float, Cause]]:
     """A write that the tape does not know of: the adjoint passes through it as if it had not happened."""
     found: list[tuple[float, Cause]] = []
     for jump in _jumps(ledger, "unrecorded"):
-        writer = (jump.get("writers") or [{}])[0]
+        writer = _telling(jump)
         what = writer.get("what") or ""
         kind = "numpy" if "numpy" in what.lower() else what.removesuffix("()")
         variables = _names(jump.get("lost") or [])
@@ -204,6 +205,13 @@ def _unrecorded(ledger: Ledger) -> list[tuple[float, Cause]]:
             )
         found.append((_size(jump.get("share")), _cause(code, "likely", jump, variables, evidence, repair, writer)))
     return found
+
+
+def _telling(jump: dict[str, Any]) -> dict[str, Any]:
+    """Of several unrecorded writes the last that brings values: a new array is cleared before a launch fills it."""
+    writers = jump.get("writers") or [{}]
+    filled = [w for w in writers if str(w.get("what")).removesuffix("()") not in CLEARS]
+    return filled[-1] if filled and _size(jump.get("carried")) >= _size(jump.get("replaced")) else writers[0]
 
 
 def _lost(ledger: Ledger) -> list[tuple[float, Cause]]:

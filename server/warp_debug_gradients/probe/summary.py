@@ -112,6 +112,7 @@ def _iteration(
         "backward_calls": list(calls),
         "ops": sum(b.ops for b in backwards),
         "tapes": len({b.tape_event if b.tape_event >= 0 else -1 - b.call for b in backwards}),
+        "tape_emptied": next((b.emptied for b in backwards if b.emptied), None),
         "launches": backwards[-1].launches_before - previous,
         "losses": [b.loss for b in backwards if b.call in used or not used],
         "gradient_norm": math.sqrt(sum(u.norm**2 for u in uses)),

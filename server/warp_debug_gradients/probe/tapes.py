@@ -17,6 +17,8 @@ class TapeState:
         self.enter_event = -1
         self.exit_event = -1
         self.enter_place: dict[str, Any] | None = None
+        self.recording = False  # inside its `with`
+        self.emptied: dict[str, Any] | None = None  # where operations were dropped while it recorded
         self.ops = 0
         self.kernels: Counter[str] = Counter()
         self.leaves: dict[int, Any] = {}  # first byte -> array read before anything on the tape wrote it
@@ -84,6 +86,14 @@ class Tapes:
     def forget(self, tape: Any) -> None:
         """The tape was reset: its next recording is a new one."""
         self._states.pop(id(tape), None)
+
+    def empty(self, tape: Any, place: dict[str, Any] | None) -> None:
+        """The tape was reset by the program at `place`; inside its `with`, what it held so far is lost."""
+        before = self.of(tape)
+        self.forget(tape)
+        if before.recording:
+            now = self.of(tape)
+            now.recording, now.emptied = True, place if before.ops else before.emptied
 
     def launch(
         self, event: int, kernel: Any, inputs: Any, outputs: Any, tape: Any | None

@@ -52,6 +52,7 @@ class Backward:
     loss_event: int  # where the loss is still what the tape left (it was reset before backward), or -1
     seeds_consumed: bool
     carried: bool  # seeded with the gradient that an earlier backward pass left: a link of a chain of tapes
+    emptied: dict[str, Any] | None  # where the tape was reset while it recorded
     lead: Lead  # what ran outside any tape since the backward call before
 
 
@@ -155,15 +156,17 @@ class Watch:
             if state.ops == 0:
                 state.enter_event = event.index
                 state.enter_place = names.place(self.origins.frame(2))
+            state.recording = True
         elif kind == "tape_exit":
-            self.tapes.of(event.subject).exit_event = event.index
+            state = self.tapes.of(event.subject)
+            state.exit_event, state.recording = event.index, False
         elif kind == "backward":
             self._after_backward(event)
             self.seeds.taken(event.argument(2, "grads"), self.registry)
         elif kind in ("tape_zero", "tape_reset"):
             self._after_zero(event)
             if kind == "tape_reset":
-                self.tapes.forget(event.subject)
+                self.tapes.empty(event.subject, names.place(self.origins.frame(2)))
         elif kind.startswith("capture"):
             self.unfollowed = list(dict.fromkeys([*self.unfollowed, str(event.subject)]))
 
@@ -359,6 +362,7 @@ class Watch:
                 else -1,
                 seeds_consumed=self.seeds.consumed(grads, self.registry),
                 carried=linked,
+                emptied=state.emptied,
                 lead=self.leads.take(),
             )
         )
