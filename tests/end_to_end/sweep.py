@@ -91,7 +91,12 @@ def twins() -> list[tuple[Program, Program]]:
     ]
     broken = {p.name: p for p in truths.programs()}
     found += [(broken[p.name], p) for p in truths.repairs()]
-    return [(b, r) for b, r in found if not b.truth["gradients_correct"] and b.truth["runs"]]
+    wrong = ("disagree", None)  # the cases state no verdict; where nothing can be decided there is no baseline
+    return [
+        (b, r)
+        for b, r in found
+        if b.truth["runs"] and not b.truth["gradients_correct"] and b.truth.get("verdict") in wrong
+    ]
 
 
 def verified(broken: Program, repaired: Program, folder: Path) -> Row:
