@@ -198,8 +198,8 @@ def test_repaired_twins(tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["rover", "seed_mismatch-broken"])
+@pytest.mark.parametrize("name", ["accumulator_reset-broken", "seed_mismatch-broken"])
 def test_repaired_then_broken_again_then_broken_otherwise(tmp_path, name):
-    """A slice of `make sweep WHAT=twins`: several files, a stated objective. docs/sweeps.md has the whole."""
+    """A slice of `make sweep WHAT=twins`: an overwrite, a stated objective. docs/sweeps.md has the whole."""
     ((broken, repaired),) = [pair for pair in sweep.twins() if pair[0].name == name]
     assert sweep.verified(broken, repaired, tmp_path).problems == []
