@@ -45,6 +45,11 @@ def calls_at_once() -> int:
     return max(1, int(_number("CALLS", 2)))
 
 
+def ledger_bytes() -> int:
+    """What the recordings of a ledger may hold; WARP_DEBUG_GRADIENTS_LEDGER_MB, default 1024."""
+    return int(_number("LEDGER_MB", 1024) * (1 << 20))
+
+
 def machine_memory() -> int:
     """Bytes that this machine, or the container that we are in, may use."""
     total = psutil.virtual_memory().total

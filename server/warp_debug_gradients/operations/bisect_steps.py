@@ -134,7 +134,7 @@ def build_result(
     result.ruled_out = ruled_out(result)
     result.blind_spots = blind_spots(result)
     if kept.get("message"):
-        result.notes.append(str(kept["message"]))
+        result.notes.append(f"{kept['message']}.")
     result.next = next_call(result, measurement.request)
     return result
 

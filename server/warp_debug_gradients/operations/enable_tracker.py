@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.ledger_causes import ledger_causes, percent, restored_text
@@ -18,7 +19,9 @@ from warp_debug_gradients.schemas import (
 from warp_debug_gradients.worker import OnProgress, ProbeOutcome
 from warp_debug_gradients.workspace import Workspace
 
+Found = TypeVar("Found")
 OPERATION = "enable_tracker"
+LARGE_PROGRAM = 1 << 30  # bytes: the two instruments run the program one after the other, not side by side
 WRITES = {"overwrite", "inplace_muldiv", "accumulator_reset", "host_round_trip", "unrecorded_operation"}
 CODES = WRITES | {"double_count", "missing_requires_grad", "backward_disabled"}  # what an answer about arrays may name
 
@@ -33,8 +36,11 @@ async def enable_tracker(
     except ledgers.Ended as ended:
         return measurement.finish(_ended(measurement, ended))
     iteration = request.iteration if request.iteration is not None else trace["iterations"][0].get("index", 0)
+    turns = asyncio.Semaphore(1 if (trace.get("memory_bytes") or 0) > LARGE_PROGRAM else 2)
     kept, tracked = await asyncio.gather(
-        _content(measurement, trace, iteration), _tracker(measurement), return_exceptions=True
+        _in_turn(turns, _content(measurement, trace, iteration)),
+        _in_turn(turns, _tracker(measurement)),
+        return_exceptions=True,
     )
     for failure in (kept, tracked):
         if isinstance(failure, BaseException) and not isinstance(failure, ledgers.Ended):
@@ -49,6 +55,11 @@ async def enable_tracker(
     if result.message:
         result.message += _tracker_sentence(result)
     return measurement.finish(result)
+
+
+async def _in_turn(turns: asyncio.Semaphore, instrument: Coroutine[Any, Any, Found]) -> Found:
+    async with turns:
+        return await instrument
 
 
 async def _content(
@@ -87,10 +98,13 @@ def build_result(
     harmless = [o for o in result.overwrites if o.harmful is False]
     if harmless:
         result.ruled_out.append(f"harm by {len(harmless)} other overwrite(s): the gradient does not depend on them")
+    sampled = str(kept.get("message") or "")
+    if sampled:
+        result.notes.append(f"{sampled}.")
     if not result.overwrites:
-        result.ruled_out.append(
-            f"overwritten inputs on the tape of iteration {result.iteration}: every read was intact"
-        )
+        how = "the ledger is flat" if sampled else "every read was intact"
+        if not sampled or kept.get("flat"):
+            result.ruled_out.append(f"overwritten inputs on the tape of iteration {result.iteration}: {how}")
     result.blind_spots = [
         f"iterations other than {result.iteration}, and backward calls other than {kept.get('backward_call')}"
     ]

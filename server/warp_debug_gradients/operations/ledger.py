@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from warp_debug_gradients.errors import ProbeFailed
+from warp_debug_gradients.limits import ledger_bytes
 from warp_debug_gradients.operations import explain, next_calls
 from warp_debug_gradients.operations.constructs import Construct, find_constructs, imported_calls
 from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
@@ -103,7 +104,7 @@ async def keep_ledger(
     """The ledger of one backward call of the iteration, and how its process ended. isolate: launches alone as well."""
     (position,) = choose_iterations(trace, iteration)
     plan = trace["iterations"][position]["plan"]
-    extra: dict[str, Any] = {"ledger": {**settings(check), "isolate": isolate}}
+    extra: dict[str, Any] = {"ledger": {**settings(check), "isolate": isolate, "budget_bytes": ledger_bytes()}}
     call = suspicious_call(check)
     stating = plan.get("objective_calls") or []
     if call is None and stating and len(plan["backward_calls"]) > len(stating):

@@ -333,13 +333,11 @@ class ForkEngine:
 
     name = "fork"
 
-    def __init__(self, hub: Hub, watch: Watch, limit_s: float, workers: int | None = None):
+    def __init__(self, hub: Hub, watch: Watch, limit_s: float, workers: int):
         self.hub = hub
         self.watch = watch
         self.limit_s = limit_s
-        self.workers = workers or max(
-            1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-        )
+        self.workers = workers
         self.seconds: dict[str, list[float]] = {"evaluate": [], "reference": []}
         self.others = quarantine.other_processes()  # a forked child would take their answers from the program
         self.threads = threading.active_count() - 1

@@ -7,8 +7,11 @@ import pickle
 import random
 import select
 import signal
+import sys
 import time
 from typing import Any, Callable
+
+EXTRA_BYTES = 3 << 29  # that forked programs running side by side may take, beyond what one of them takes
 
 
 def fork() -> int:
@@ -63,3 +66,23 @@ def ask(answer: Callable[[], Any], deadline: float) -> Any:
         send(write_end, reply)
     os.close(write_end)
     return receive(read_end, pid, deadline)[0]
+
+
+def at_once(program_bytes: int | None) -> int:
+    """How many forks may run side by side: one for each core, fewer of a program that takes much memory.
+
+    program_bytes: what the whole program took at its peak; some of it is there already, and shared.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    own = max(1, (program_bytes or 0) - peak_bytes())
+    return max(1, min(cores, 1 + EXTRA_BYTES // own))
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had so far; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

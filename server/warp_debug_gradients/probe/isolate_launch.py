@@ -14,11 +14,12 @@ import numpy as np
 
 from . import isolate
 from .arrays import host, overwrite
+from .cuts import first_touched
 from .evaluator import EPS, SEED, typical_size
-from .gradients import gradient_holders, numbers_of, run_adjoint
+from .gradients import Contents, contents_of, gradient_holders, release, run_adjoint
 from .hooks import Event
-from .recording import Access, Operation, Recorder
-from .registry import root
+from .recorded import Access, Operation
+from .recording import Recorder
 from .shadows import BEFORE, WRITTEN, Shadows, memory, view_of
 
 MOST_INPUTS = 8  # arguments of a launch that are differenced
@@ -55,25 +56,34 @@ def isolate_launches(
     """A row for each wanted launch that was reached before `deadline` (time.perf_counter)."""
     if not wanted:
         return []
+    assert recorder.shadows is not None
     now = Shadows.from_state(recorder.shadows.arena, recorder.shadows.state())
     tape, rows = event.subject, []
     entries = list(tape.launches)
     holders = gradient_holders(recorder)
+    recording = recorder.recording
     now.undo(len(entries), BEFORE)
     tape.launches = []
     backward(tape, *event.args[1:], **event.kwargs)  # seeds only
     last = min(wanted)
-    for operation in reversed(recorder.recording.operations):
-        if operation.index < last or time.perf_counter() > deadline:
+    dead = {} if recording.missed else first_touched(recorder.stretches, recording.operations, 0)
+    for stretch in reversed(recorder.stretches):
+        if stretch.stop <= last or time.perf_counter() > deadline:
             break
-        now.undo(operation.index, WRITTEN)
-        numbers = {n for n in numbers_of(recorder, operation.roots.values()) if n in now.bytes}
-        before = {n: now.bytes[n] for n in numbers}
-        if operation.index in wanted:
-            launch = Launch(recorder, operation, entries[operation.index], tape, backward, before, holders)
-            rows.append({**launch.row(), "blamed": wanted[operation.index]})
-        run_adjoint(recorder, backward, entries[operation.index], tape, before)
-        now.undo(operation.index, BEFORE)
+        now.undo(stretch.start, WRITTEN)
+        if len(stretch) > 1:
+            tape.launches = entries[stretch.start : stretch.stop]
+            backward(tape)
+        else:
+            operation = recording.operations[stretch.start - recording.missed]
+            if operation.index in wanted:
+                before = {n: now.bytes[n] for n in {n for n, _, _ in operation.parts} if n in now.bytes}
+                launch = Launch(recorder, operation, entries[operation.index], tape, backward, before, holders)
+                rows.append({**launch.row(), "blamed": wanted[operation.index]})
+            there = contents_of(now, operation.parts)
+            run_adjoint(recorder, backward, entries[operation.index], tape, there)
+        now.undo(stretch.start, BEFORE)
+        release(holders, dead.get(stretch.start, ()))
     tape.launches = entries
     return rows
 
@@ -133,7 +143,7 @@ class Launch:
             arriving = [np.where(mask, g, np.zeros_like(g)) for mask, g in zip(written, noise)]
         self.arriving = arriving
         self._set_gradients(arriving)
-        run_adjoint(self.recorder, self.backward, self.entry, self.tape, self.after)
+        run_adjoint(self.recorder, self.backward, self.entry, self.tape, _whole(self.after))
         leaving = self._gradients()
         found = [self._input(access, leaving, rng) for access in self._inputs()]
         row = isolate.of_inputs(found)
@@ -148,7 +158,7 @@ class Launch:
         """Which scalars of each gradient's array the launch changes, on its inputs or a little beside them."""
         start = {n: content.copy() for n, content in self.before.items()}
         for access in self._inputs():
-            view = self._view(start, self.recorder.number(root(access.array)), access.array)
+            view = self._view(start, access.number, access.array)
             view += (PROBING_STEP * typical_size(view.reshape(-1)) * rng.standard_normal(view.shape)).astype(view.dtype)
         self._launch(start)
         beside = {n: memory(self.recorder.roots[n]) for n in self.before}
@@ -163,13 +173,12 @@ class Launch:
         if all(np.array_equal(self.before[n], self.after[n]) for n in self._read_numbers()):
             return None
         self._set_gradients(self.arriving)
-        run_adjoint(self.recorder, self.backward, self.entry, self.tape, self.before)
+        run_adjoint(self.recorder, self.backward, self.entry, self.tape, _whole(self.before))
         access = next(a for a in self._inputs() if a.label == label)
         return self._input(access, self._gradients(), rng)["verdict"]
 
     def _read_numbers(self) -> set[int]:
-        read = [root(a.array) for a in self.operation.accesses if a.read]
-        return numbers_of(self.recorder, read) & self.before.keys()
+        return {a.number for a in self.operation.accesses if a.read} & self.before.keys()
 
     def _inputs(self) -> list[Access]:
         """The arguments whose derivative the adjoint has to give, each memory once."""
@@ -177,7 +186,7 @@ class Launch:
         for access in self.operation.accesses:
             array = access.array
             readable = access.read and array._grad is not None and host(array).dtype.kind == "f"
-            if readable and self.recorder.number(root(array)) in self.before:
+            if readable and access.number in self.before:
                 found.setdefault((array.ptr, tuple(array.shape), tuple(array.strides)), access)
         return list(found.values())[:MOST_INPUTS]
 
@@ -190,7 +199,7 @@ class Launch:
         return {"verdict": verdict, "reason": reason, "argument": access.label, **isolate.numbers(decisive)}
 
     def _direction(self, access: Access, leaving: list[np.ndarray], rng: Any) -> Any:
-        array, number = access.array, self.recorder.number(root(access.array))
+        array, number = access.array, access.number
         there = self._view(self.before, number, array)
         size = typical_size(there.reshape(-1))
         u = (rng.standard_normal(there.shape) * size).astype(there.dtype)
@@ -260,3 +269,7 @@ class Launch:
     def _set_gradients(self, values: list[np.ndarray]) -> None:
         for (_, holder), value in zip(self.holders, values):
             overwrite(holder._grad, value.reshape(-1))
+
+
+def _whole(contents: dict[int, np.ndarray]) -> Contents:
+    return {(number, 0, len(content)): content for number, content in contents.items()}

@@ -31,7 +31,8 @@ def launches_alone(
     born = ledger["nonfinite"]
     if born:
         blamed.add((born["file"], born["line"], born["kernel"]))
-    wanted = chosen(recorder.recording.operations, jumps, blamed)
+    single = [o for o in recorder.recording.operations if recorder.is_single(o.index)]
+    wanted = chosen(single, jumps, blamed)
     limit = max(LAUNCHES_S, LAUNCHES_SHARE * (session.deadline - time.perf_counter()))
     until = time.perf_counter() + 0.9 * limit
 

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any, Callable, NoReturn
 
-from . import quarantine
+from . import forking, quarantine
 from .attach import Program, StopProgram, after_import
 from .failure import describe_failure
 
@@ -224,6 +224,7 @@ class Session:
                 "run": max(0.0, total - importing - compiling),
                 "total": total,
             },
+            "memory_bytes": forking.peak_bytes(),
             "exit_code": outcome.exit_code if outcome is not None else None,
             "error": error,
             "overrides": overridden,
@@ -340,7 +341,8 @@ class Director:
         remaining = session.deadline - time.perf_counter()
         ends = time.perf_counter() + remaining / left
         limit = max(CHILD_SECONDS, CHILD_FACTOR * float(session.job["plan"].get("run_seconds") or 1.0))
-        self.engine = ForkEngine(session.hub, session.watch, min(limit, max(1.0, remaining)))
+        workers = forking.at_once(session.job["plan"].get("memory_bytes"))
+        self.engine = ForkEngine(session.hub, session.watch, min(limit, max(1.0, remaining)), workers)
         options = Options(**session.job.get("options", {}), remaining=lambda: ends - time.perf_counter())
         generator = check_iteration(plan, options)
         done = 0
@@ -370,7 +372,7 @@ class Director:
         try:
             self.ledgers.append(LedgerRun(self.session, self, plan).run())
         except Ended as child:
-            self.measurement = self.inner = child.recorder
+            self.measurement = self.inner = self.session.hub.listener = child.recorder  # nobody else listens
             return
         if not self._pending:
             self.session.stop("enough")

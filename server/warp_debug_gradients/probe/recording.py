@@ -6,92 +6,23 @@ backward call in question. The same recorder runs at +h, at -h and unperturbed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Callable
 
 import numpy as np
 
 from . import names
 from .arrays import arrays_in, extent, first_scalar, is_array, overwrite, scalars
+from .cuts import Cuts, Part, Shape
 from .hooks import Event
-from .registry import Registry, root
-from .shadows import BEFORE, WRITTEN
+from .recorded import Access, Operation, Recording, Write
+from .registry import Registry, root, span
+from .shadows import BEFORE, WRITTEN, ArenaFull, Shadows
 from .tapes import recorded_arrays
-from .trace import LAUNCHES, Watch
+from .trace import LAUNCHES, PLAIN, Watch
 from .warp_gradcheck import is_disabled
 
+SILENT = frozenset({"create", "numpy", "bridge", "tape_enter", "tape_exit", "tape_zero", "tape_reset"})
 WRITES = {"zero_": "zero_()", "fill_": "fill_()", "assign": "assign()", "copy": "wp.copy"}
-
-
-@dataclass
-class Access:
-    """One array of an operation. label: the kernel's argument ('u', 's.q'); 'src' and 'dest' of a copy."""
-
-    label: str
-    array: Any
-    read: bool
-    written: bool
-    accumulated: bool = False
-
-
-@dataclass
-class Operation:
-    """One entry of the tape."""
-
-    index: int
-    kernel: str
-    place: dict[str, Any] | None
-    accesses: list[Access]
-    definition: dict[str, Any] | None = None
-    disabled: bool = False
-
-    @property
-    def roots(self) -> dict[int, Any]:
-        """The root arrays that the operation touches, by id of their memory's first byte."""
-        return {r.ptr: r for r in (root(a.array) for a in self.accesses)}
-
-
-@dataclass
-class Write:
-    """A change of memory that the tape does not know: what did it, where, to which bytes.
-
-    before_op: the next operation of the tape. span: the first and one-past-last byte it may have changed;
-    the array may be another one over the same memory. callers: the user's lines that led there, innermost first.
-    """
-
-    event: int
-    what: str
-    place: dict[str, Any] | None
-    span: tuple[int, int]
-    before_op: int
-    callers: list[tuple[str, int]] = field(default_factory=list)
-
-
-@dataclass
-class Recording:
-    """What one run leaves: the operations of the tape and the writes in between."""
-
-    tape: Any = None
-    operations: list[Operation] = field(default_factory=list)
-    writes: list[Write] = field(default_factory=list)
-    views: list[Write] = field(default_factory=list)  # NumPy views taken: a write through one is seen by no hook
-    missed: int = 0  # operations on the tape from before the recording began
-    swept: int = 0  # operations on the tape when an earlier backward call ran over it
-    reentered: bool = True  # ... and whether its `with` block was left and entered again since
-
-    @property
-    def held_before(self) -> int:
-        """Operations of an earlier iteration that are on the tape still: more was recorded behind them."""
-        return self.missed or (self.swept if self.operations and self.swept <= self.operations[-1].index else 0)
-
-    lines: set[tuple[str, int]] = field(default_factory=set)  # the user's lines that lead to recorded operations
-
-    def only_off_tape(self, write: Write) -> dict[str, Any] | None:
-        """The caller of a write whose own line is on the tape as well: the innermost that leads to no operation."""
-        if not write.callers or write.callers[0] not in self.lines:
-            return None
-        found = next((at for at in write.callers[1:] if at not in self.lines), None)
-        return {"file": found[0], "line": found[1]} if found else None
 
 
 class Recorder:
@@ -103,11 +34,12 @@ class Recorder:
         target: int,
         first_call: int,
         watch: Watch,
-        shadows: Any,
+        shadows: Shadows | None,
         argument_access: Callable,
         at_target: Callable[[Recorder, Event], None],
         answer: Callable[[str], None],
         detailed: bool,
+        cuts: Cuts | None = None,
     ):
         self.item = item
         self.target = target
@@ -123,9 +55,12 @@ class Recorder:
         self.detailed = detailed  # places and names too: the unperturbed run
         self.recording = Recording()
         self.roots: dict[int, Any] = {}  # number of a root -> the root (kept alive)
+        self.cuts = cuts  # how a long tape is recorded; None: every operation singly
         self._access = argument_access
+        self._described: dict[int, tuple[Any, list[str], dict[str, Any]]] = {}
         self._before_count = 0
         self._touched: list[Access] = []
+        self._inside: dict[Part, Any] = {}  # what the stretch that is being recorded has touched
 
     # -- hook interface ------------------------------------------------------------------------
 
@@ -152,20 +87,18 @@ class Recorder:
             elif event.subject is self.recording.tape:
                 self.recording.swept, self.recording.reentered = len(event.subject.launches), False
             return
-        self._touched = self._accesses(event)
-        tape = event.tape
-        if tape is self.recording.tape and tape is not None:
-            self._before_count = event.replay.entries.start if event.replay is not None else len(tape.launches)
-            for access in self._touched:
-                if event.kind in LAUNCHES or self.number(root(access.array)) in self.roots:
-                    self._sync(access.array, self._before_count, BEFORE)  # else new memory, not yet given a content
+        self._touched = [] if event.kind in SILENT else self._accesses(event)
+        if event.tape is not None and event.tape is self.recording.tape:
+            self._before_count = event.replay.entries.start if event.replay is not None else len(event.tape.launches)
+            if self._touched and self.recording.overflow is None:
+                self._guarded(self._sync_before, event.kind in LAUNCHES)
 
     def after(self, event: Event) -> None:
         if event.kind == "backward":
             self.call += 1
             return
         tape = self.recording.tape
-        if tape is None:
+        if tape is None or event.kind == "create":
             return
         if event.tape is not tape:
             recorded = []
@@ -198,8 +131,10 @@ class Recorder:
 
     def _begin(self, tape: Any, replayed: bool = False) -> None:
         """A tape is entered for the first time: what was recorded of another one is not needed."""
-        self.shadows.clear()
+        if self.shadows is not None:
+            self.shadows.clear()
         self.roots.clear()
+        self._inside.clear()
         self.recording = Recording(tape=tape, missed=0 if replayed else len(tape.launches))
         self._before_count = self.recording.missed
 
@@ -215,13 +150,58 @@ class Recorder:
         serial = self.registry.serial(base)
         return serial if serial >= 0 else -int(base.ptr)
 
-    def _sync(self, array: Any, op: int, phase: int) -> None:
-        base = root(array)
-        if not base.device.is_cpu or not base.capacity:
+    def _guarded(self, sync: Callable, *args: Any) -> None:
+        """What does not fit is not recorded; the operations still are, so that they can be cut into stretches."""
+        if self.shadows is None:
             return
-        number = self.number(base)
-        self.roots[number] = base
-        self.shadows.sync(number, base, op, phase)
+        try:
+            sync(*args)
+        except ArenaFull as error:
+            self.recording.overflow = str(error)
+            self.recording.held = self.shadows.arena.held
+            self.recording.held_ops = len(self.recording.operations)
+            self.shadows.clear()
+
+    def _sync_before(self, launched: bool) -> None:
+        """The contents that the next operation meets. launched: else new memory may not have its content yet."""
+        op, cuts = self._before_count, self.cuts
+        begins = cuts is None or cuts.begins(op)
+        for access in self._touched:
+            new = access.number not in self.roots
+            if begins:
+                if launched or not new:
+                    self._sync(access.base, access.part, op, BEFORE)
+            elif launched and new and cuts is not None and cuts.outlives(access.part, cuts.stretch(op)):
+                self._sync(access.base, access.part, op, BEFORE)
+
+    def _sync_written(self, operation: Operation) -> None:
+        cuts, op = self.cuts, operation.index
+        if cuts is None or self.is_single(op):
+            for access in operation.accesses:
+                if access.written:
+                    self._sync(access.base, access.part, op, WRITTEN)
+            return
+        self._inside.update((access.part, access.base) for access in operation.accesses)
+        if cuts.ends(op):
+            stretch = cuts.stretch(op)
+            for part, base in self._inside.items():
+                if cuts.outlives(part, stretch):
+                    self._sync(base, part, stretch.start, WRITTEN)
+            self._inside.clear()
+
+    def _sync(self, base: Any, part: Part, op: int, phase: int) -> None:
+        number, low, high = part
+        if low < high and base.device.is_cpu:
+            self.roots[number] = base
+            assert self.shadows is not None
+            self.shadows.sync(number, base, op, phase, low, high)
+
+    def access(self, label: str, array: Any, read: bool, written: bool, accumulated: bool = False) -> Access:
+        """The array with what it is a part of."""
+        base = array if array._ref is None else root(array)
+        low, high = span(array)
+        low, high = max(low - base.ptr, 0), min(high - base.ptr, base.capacity)
+        return Access(label, array, read, written, accumulated, base, self.number(base), min(low, high), high)
 
     def _accesses(self, event: Event) -> list[Access]:
         kind = event.kind
@@ -229,35 +209,43 @@ class Recorder:
             return self._launch_accesses(event.subject, *event.launch_arguments)
         if kind == "record_func":
             arrays = [a for value in event.argument(2, "arrays") or () for _, a in arrays_in(value)]
-            return [Access(f"arrays[{k}]", array, True, True) for k, array in enumerate(arrays)]
+            return [self.access(f"arrays[{k}]", array, True, True) for k, array in enumerate(arrays)]
         if kind in ("copy", "assign"):
             source = event.argument(1, "src")
-            found = [Access("dest", event.subject, False, True)] if is_array(event.subject) else []
-            return found + ([Access("src", source, True, False)] if is_array(source) else [])
+            found = [self.access("dest", event.subject, False, True)] if is_array(event.subject) else []
+            return found + ([self.access("src", source, True, False)] if is_array(source) else [])
         if kind in ("zero_", "fill_") and is_array(event.subject):
-            return [Access(kind, event.subject, False, True)]
+            return [self.access(kind, event.subject, False, True)]
         if kind == "native":
-            return [Access(name, a, not written, written) for name, a, written in event.native_arguments if is_array(a)]
+            given = [argument for argument in event.native_arguments if is_array(argument[1])]
+            return [self.access(name, array, not written, written) for name, array, written in given]
         return []
 
     def _launch_accesses(self, kernel: Any, inputs: Any, outputs: Any) -> list[Access]:
-        try:
-            access = self._access(kernel)
-        except Exception:  # what cannot be derived counts as read and written
-            access = {}
+        _, labels, described = self._description(kernel)
         found = []
-        for argument, value in zip(kernel.adj.args, [*inputs, *outputs]):
-            if value is None or isinstance(value, (int, float)):
+        for argument, value in zip(labels, [*inputs, *outputs], strict=False):
+            if value is None or value.__class__ in PLAIN:
                 continue
-            for path, array in arrays_in(value):
-                label = f"{argument.label}.{path}" if path else argument.label
-                how = access.get(label)
+            for path, array in (("", value),) if is_array(value) else arrays_in(value):
+                label = f"{argument}.{path}" if path else argument
+                how = described.get(label)
                 if how is None:
-                    found.append(Access(label, array, True, True))
+                    found.append(self.access(label, array, True, True))
                 elif how.read or how.written:
                     only_added = bool(how.accumulated and not how.loaded and not how.stored)
-                    found.append(Access(label, array, how.read, how.written, only_added))
+                    found.append(self.access(label, array, how.read, how.written, only_added))
         return found
+
+    def _description(self, kernel: Any) -> tuple[Any, list[str], dict[str, Any]]:
+        known = self._described.get(id(kernel))
+        if known is None:
+            try:
+                access = self._access(kernel)
+            except Exception:  # what cannot be derived counts as read and written
+                access = {}
+            known = self._described[id(kernel)] = (kernel, [a.label for a in kernel.adj.args], access)
+        return known
 
     def _add(self, event: Event, entries: list[Any]) -> None:
         place = None
@@ -268,15 +256,16 @@ class Recorder:
             index = self._before_count + offset
             if callable(entry):
                 copied = recorded_arrays(entry, ())
-                accesses = [Access("src" if r else "dest", a, r, w) for a, r, w in copied] or self._touched
+                accesses = [self.access("src" if r else "dest", a, r, w) for a, r, w in copied] or self._touched
                 operation = Operation(index, "array copy" if copied else "recorded function", place, accesses)
             else:
                 kernel = entry[0]
-                accesses = self._launch_accesses(kernel, entry[3] or (), entry[4] or ())
+                launched = kernel is event.subject and len(entries) == 1
+                accesses = self._touched if launched else self._launch_accesses(kernel, entry[3] or (), entry[4] or ())
                 operation = Operation(index, kernel.key, place, accesses, _definition(kernel), is_disabled(kernel))
             self.recording.operations.append(operation)
-            for access in accesses:
-                self._sync(access.array, index, WRITTEN)
+            if self.recording.overflow is None:
+                self._guarded(self._sync_written, operation)
 
     def _place(self, event: Event) -> dict[str, Any] | None:
         """The user's line: of the call itself, or of the one that a captured graph makes again."""
@@ -291,7 +280,16 @@ class Recorder:
                 what = _what(event)
                 operations = self.recording.operations
                 count = operations[-1].index + 1 if operations else self.recording.missed
-                self.recording.writes.append(Write(event.index, what, place, extent(access.array), count, callers))
+                self.recording.writes.append(
+                    Write(
+                        event.index,
+                        what,
+                        place,
+                        (access.base.ptr + access.low, access.base.ptr + access.high),
+                        count,
+                        callers,
+                    )
+                )
 
     def program_ended(self, message: str | None, reason: str | None = None) -> None:
         """The user's program ended before its backward call was reached."""
@@ -299,9 +297,41 @@ class Recorder:
 
     def finish(self) -> None:
         """Catch what changed after the last operation, before backward."""
-        count = len(self.recording.tape.launches) if self.recording.tape is not None else 0
+        if self.recording.overflow is None:
+            self._guarded(self._sync_rest)
+
+    def _sync_rest(self) -> None:
+        assert self.shadows is not None
         for number, base in self.roots.items():
-            self.shadows.sync(number, base, count, BEFORE)
+            self.shadows.sync_seen(number, base, self.end, BEFORE)
+
+    @property
+    def end(self) -> int:
+        """The position behind the last operation."""
+        return len(self.recording.tape.launches) if self.recording.tape is not None else 0
+
+    def is_single(self, op: int) -> bool:
+        """Whether the operation is recorded singly."""
+        return self.cuts is None or len(self.cuts.stretch(op)) == 1
+
+    @property
+    def stretches(self) -> list[range]:
+        """The recorded tape in order, in the pieces that it was recorded in."""
+        found: list[range] = []
+        for operation in self.recording.operations:
+            if not found or operation.index >= found[-1].stop:
+                op = operation.index
+                found.append(self.cuts.stretch(op) if self.cuts is not None else range(op, op + 1))
+        return found
+
+    def shape(self, lasting: set[int]) -> Shape:
+        """What another run needs to know of the tape to cut it. lasting: roots with a gradient from the start."""
+        operations = self.recording.operations
+        sizes = [sum(a.high - a.low for a in o.accesses if a.written) for o in operations]
+        foreseen = sum(sizes[: self.recording.held_ops])
+        more = max(1.0, self.recording.held / foreseen) if foreseen else 1.0  # first contents count as well
+        sizes = [round(more * size) for size in sizes]
+        return Shape(self.recording.missed, [o.parts for o in operations], sizes, lasting)
 
     def objective(self, event: Event) -> float:
         """The loss that this backward call is handed; nan where it is seeded by arrays."""

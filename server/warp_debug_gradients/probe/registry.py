@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_right
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from .arrays import arrays_in, extent, is_array
 from .names import Origins
@@ -104,6 +104,24 @@ class Ranges:
             last += 1
         starts[first:last] = [low]
         ends[first:last] = [high]
+
+    def missing(self, low: int, high: int) -> list[tuple[int, int]]:
+        """The parts of [low, high) that are not in the set."""
+        found, i = [], bisect_right(self._ends, low)
+        while low < high and i < len(self._starts) and self._starts[i] < high:
+            if low < self._starts[i]:
+                found.append((low, self._starts[i]))
+            low = self._ends[i]
+            i += 1
+        return [*found, (low, high)] if low < high else found
+
+    def covers(self, low: int, high: int) -> bool:
+        """Whether every byte of [low, high) is in the set."""
+        return not self.missing(low, high)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """The intervals, in order."""
+        return iter(zip(self._starts, self._ends, strict=True))
 
     def touches(self, low: int, high: int) -> bool:
         """Whether any byte of [low, high) is in the set."""

@@ -1,13 +1,14 @@
 """What every tape operation left behind: shadow copies of the arrays' memory, and how to go back in time.
 
-A `Shadows` follows the memory of root arrays (views belong to their root: bytes are counted once). `sync`
-compares a root with its shadow and keeps the *old* bytes of the range that changed, stamped with a position
-on the tape; `undo` puts them back. Three runs of one program (at +h, at -h, unperturbed) that are undone in
-step give the tangents of every array after and before every operation.
+A `Shadows` follows the memory of root arrays (views belong to their root: bytes are counted once). `sync` compares
+a range of a root with its shadow and keeps the *old* bytes that changed, stamped with a position on the tape;
+`undo` puts them back. Three runs of one program (at +h, at -h, unperturbed) that are undone in step give the
+tangents of every array after and before every operation.
 
 Positions: (op, WRITTEN) is what operation `op` wrote itself; (op, BEFORE) is what changed between the
-operation before and this one, unrecorded. All bytes lie in an arena, a sparse nameless file: the heap stays small,
-whatever the number of operations, and runs hand their recordings on without copying.
+operation before and this one, unrecorded. A stretch of operations that is recorded at its end only (`cuts`) has
+the position of its first operation. All bytes lie in an arena, a sparse nameless file: the heap stays small, runs
+hand their recordings on without copying, and what an arena may hold is bounded. Zeros take no space.
 """
 
 from __future__ import annotations
@@ -21,49 +22,78 @@ from typing import Any
 
 import numpy as np
 
+from .registry import Ranges
+
 BEFORE, WRITTEN = 0, 1
-ARENA_BYTES = 32 << 30  # address space of one run's arena: a sparse file, as large on disk as what it holds
+ADDRESSES = 32 << 30  # address space of one run's arena: a sparse file, as large as what it holds
 PAGE = mmap.PAGESIZE
+COMPARED_WHOLE = 4096  # bytes up to which nobody looks for the part that changed
+NEARLY_ALL = 0.75  # of a root: a change of more is kept as one of the whole root, which is undone without copying
+ZEROS = -1  # where a change has its old bytes if they were zero
+
+_libc = ctypes.CDLL(None)
+_memcmp = _libc.memcmp
+_memcmp.argtypes, _memcmp.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int
 
 
 class ArenaFull(Exception):
-    """More bytes than an arena holds changed during the recording."""
+    """More bytes than an arena may hold changed during the recording."""
 
 
 class Arena:
     """Memory in a nameless file, shared with forked children: what one writes the others read, off the heap."""
 
-    def __init__(self, folder: str):
+    def __init__(self, folder: str, limit: int = ADDRESSES):
         self.descriptor, path = tempfile.mkstemp(prefix=".arena-", dir=folder)
         os.unlink(path)
-        os.ftruncate(self.descriptor, ARENA_BYTES)
-        self._map = mmap.mmap(self.descriptor, ARENA_BYTES)
+        os.ftruncate(self.descriptor, ADDRESSES)
+        self.limit = limit  # bytes that it may hold
+        self.held = 0
+        self._map = mmap.mmap(self.descriptor, ADDRESSES)
+        self.address = np.frombuffer(self._map, dtype=np.uint8, count=1).ctypes.data
         self._used = 0
 
-    def private(self) -> Arena:
-        """The same contents, copied on write: changes stay in this process."""
+    def private(self, used: int) -> Arena:
+        """The same contents up to an offset, copied on write: changes stay in this process."""
         copy = object.__new__(Arena)
-        copy.descriptor, copy._used = self.descriptor, self._used
-        length = max(PAGE, -(-self._used // PAGE) * PAGE)  # no more: private pages count as memory promised
+        copy.descriptor, copy.limit, copy.held, copy._used = self.descriptor, self.limit, self.held, used
+        length = max(PAGE, -(-used // PAGE) * PAGE)  # no more: private pages count as memory promised
         copy._map = mmap.mmap(self.descriptor, length, access=mmap.ACCESS_COPY)
+        copy.address = np.frombuffer(copy._map, dtype=np.uint8, count=1).ctypes.data
         return copy
 
-    def allocate(self, size: int) -> int:
-        """Offset of `size` new bytes; large blocks start on a page, so that they can be given back."""
-        if size >= 4 * PAGE:
+    def clear(self) -> None:
+        """Empty: every page is given back, and reads as zero."""
+        os.ftruncate(self.descriptor, 0)
+        os.ftruncate(self.descriptor, ADDRESSES)
+        self.held = self._used = 0
+
+    def reserve(self, size: int) -> int:
+        """Offset of `size` bytes that read as zero and take no space; large blocks start on a page."""
+        if size >= PAGE:
             self._used = -(-self._used // PAGE) * PAGE
         at = self._used
-        if at + size > ARENA_BYTES:
-            raise ArenaFull(f"more than {ARENA_BYTES >> 30} GiB of array contents changed")
+        if at + size > ADDRESSES:
+            raise ArenaFull(f"the arrays span more than {ADDRESSES >> 30} GiB")
         self._used = at + -(-size // 8) * 8
         return at
+
+    def hold(self, size: int) -> None:
+        """Count bytes that are about to be written."""
+        self.held += size
+        if self.held > self.limit:
+            raise ArenaFull(f"more than {self.limit / (1 << 20):.0f} MiB of array contents changed")
+
+    @property
+    def used(self) -> int:
+        return self._used
 
     def view(self, at: int, size: int) -> np.ndarray:
         """The bytes at an offset, writable, dtype uint8, shape (size,)."""
         return np.frombuffer(self._map, dtype=np.uint8, count=size, offset=at)
 
     def release(self, at: int, size: int) -> None:
-        """Let go of private copies of these pages (they read as the file again)."""
+        """Let go of private copies of the whole pages in a range (they read as the file again)."""
         first, last = -(-at // PAGE) * PAGE, (at + size) // PAGE * PAGE
         if last > first and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
@@ -71,7 +101,7 @@ class Arena:
 
 @dataclass
 class Change:
-    """One range of one root that changed at a position. `at`, `length`: the old bytes in the spool."""
+    """One range of one root that changed at a position. at: offset of the old bytes in the arena, or ZEROS."""
 
     op: int
     phase: int
@@ -89,70 +119,123 @@ class Shadows:
         self.place: dict[int, tuple[int, int]] = {}  # root -> offset and size in the arena
         self.bytes: dict[int, np.ndarray] = {}  # root -> uint8 view, shape (capacity,)
         self.log: list[Change] = []
-        self.first_touch: dict[int, int] = {}
+        self.first_touch: dict[int, int] = {}  # root -> the operation that met it first
+        self._seen: dict[int, Ranges | None] = {}  # what of a root has been looked at; None: all of it
 
-    def sync(self, root: int, array: Any, op: int, phase: int) -> bool:
-        """Compare the root's memory with its shadow; log what changed. True where something did."""
-        live = memory(array)
-        known = self.bytes.get(root)
+    def sync(self, root: int, array: Any, op: int, phase: int, low: int = 0, high: int | None = None) -> bool:
+        """Compare bytes [low, high) of the root with its shadow; log what changed. True where something did."""
+        known = self.place.get(root)
         if known is None:
-            at = self.arena.allocate(live.size)
-            self.place[root] = (at, live.size)
-            self.bytes[root] = self.arena.view(at, live.size)
-            self.bytes[root][:] = live
-            self.first_touch[root] = op
+            known = self._enter(root, array.capacity, op)
+        at, size = known
+        high = size if high is None else high
+        if self._seen[root] is not None:
+            self._look(root, array.ptr, low, high)
+        if _memcmp(array.ptr + low, self.arena.address + at + low, high - low) == 0:
             return False
-        different = differing_range(known, live)
-        if different is None:
-            return False
-        low, high = different
-        at = self.arena.allocate(high - low)
-        self.arena.view(at, high - low)[:] = known[low:high]
-        self.log.append(Change(op, phase, root, low, high, at))
-        known[low:high] = live[low:high]
+        self._log(root, array.ptr, op, phase, low, high)
         return True
 
-    def pending(self, op: int, phase: int) -> set[int]:
-        """The roots that `undo` at this position would change."""
-        roots = set()
+    def sync_seen(self, root: int, array: Any, op: int, phase: int) -> None:
+        """`sync` for all of a root that has been looked at so far."""
+        seen = self._seen.get(root)
+        for low, high in [(0, self.place[root][1])] if seen is None else list(seen):
+            self.sync(root, array, op, phase, low, high)
+
+    def _enter(self, root: int, size: int, op: int) -> tuple[int, int]:
+        self.first_touch[root] = op
+        place = self.place[root] = (self.arena.reserve(size), size)
+        self.bytes[root] = self.arena.view(*place)
+        self._seen[root] = Ranges()
+        return place
+
+    def _look(self, root: int, pointer: int, low: int, high: int) -> None:
+        """Take what has not been looked at yet as it is: it was so all along."""
+        seen = self._seen[root]
+        assert seen is not None
+        for first, last in seen.missing(low, high):
+            content = _bytes_at(pointer + first, last - first)
+            if content.any():
+                self.arena.hold(last - first)
+                self.bytes[root][first:last] = content
+        seen.add(low, high)
+        if seen.covers(0, self.place[root][1]):
+            self._seen[root] = None
+
+    def _log(self, root: int, pointer: int, op: int, phase: int, low: int, high: int) -> None:
+        known, size = self.bytes[root], self.place[root][1]
+        if high - low > COMPARED_WHOLE:
+            changed = differing_range(known[low:high], _bytes_at(pointer + low, high - low))
+            assert changed is not None
+            if changed[1] - changed[0] < NEARLY_ALL * size or high - low < size:
+                low, high = low + changed[0], low + changed[1]
+        old = known[low:high]
+        at = ZEROS
+        if old.any():
+            self.arena.hold(high - low)
+            at = self.arena.reserve(high - low)
+            self.arena.view(at, high - low)[:] = old
+        else:
+            self.arena.hold(high - low)  # the shadow itself, from now on
+        self.log.append(Change(op, phase, root, low, high, at))
+        ctypes.memmove(self.arena.address + self.place[root][0] + low, pointer + low, high - low)
+
+    def pending(self, op: int, phase: int) -> dict[int, list[tuple[int, int]]]:
+        """What `undo` at this position would change: the root -> its ranges."""
+        found: dict[int, list[tuple[int, int]]] = {}
         for change in reversed(self.log):
             if (change.op, change.phase) != (op, phase):
                 break
-            roots.add(change.root)
-        return roots
+            found.setdefault(change.root, []).append((change.low, change.high))
+        return found
 
-    def undo(self, op: int, phase: int) -> list[Change]:
-        """Take back everything logged at (op, phase); positions must be undone last first. Returns what was."""
-        undone = []
+    def undo(self, op: int, phase: int) -> None:
+        """Take back everything logged at (op, phase); positions must be undone last first. Not in the run that records."""
         while self.log and (self.log[-1].op, self.log[-1].phase) == (op, phase):
             change = self.log.pop()
-            self.bytes[change.root][change.low : change.high] = self.arena.view(change.at, change.high - change.low)
-            undone.append(change)
-        return undone
+            root, size = change.root, change.high - change.low
+            if size == self.place[root][1]:  # copies nothing
+                self.bytes[root] = _zeros(size) if change.at == ZEROS else self.arena.view(change.at, size)
+                continue
+            if not self.bytes[root].flags.writeable:
+                self.bytes[root] = self.bytes[root].copy()
+            old = 0 if change.at == ZEROS else self.arena.view(change.at, size)
+            self.bytes[root][change.low : change.high] = old
 
-    def forget_after(self, op: int) -> None:
-        """Give back the memory of roots that no operation before `op` touches."""
-        for root in [r for r, first in self.first_touch.items() if first >= op]:
-            del self.first_touch[root]
-            self.arena.release(*self.place[root])
+    def holds(self, root: int, array: Any, low: int, high: int) -> bool:
+        """Whether the array's memory is what it was at this position."""
+        return _memcmp(array.ptr + low, self.bytes[root].ctypes.data + low, high - low) == 0
+
+    def drop(self, root: int) -> None:
+        """Nothing is known of the root any more."""
+        self.bytes.pop(root, None)
+
+    def forget(self, root: int, low: int, high: int) -> None:
+        """Give back the private memory of a range that nobody asks for any more."""
+        if root in self.bytes:
+            at, size = self.place[root]
+            if high - low == size:
+                del self.bytes[root]
+            self.arena.release(at + low, high - low)
 
     def clear(self) -> None:
-        """Begin anew (another tape); the arena's space is not reused."""
+        """Begin anew (another tape)."""
         self.place.clear()
         self.bytes.clear()
         self.log.clear()
         self.first_touch.clear()
+        self._seen.clear()
+        self.arena.clear()
 
     def state(self) -> dict[str, Any]:
         """Everything but the bytes, for another process that shares the arena."""
-        return {"place": self.place, "log": self.log, "first_touch": self.first_touch, "used": self.arena._used}
+        return {"place": self.place, "log": self.log, "first_touch": self.first_touch, "used": self.arena.used}
 
     @classmethod
     def from_state(cls, arena: Arena, state: dict[str, Any]) -> Shadows:
         """The shadows that another process recorded, as private copies of this one."""
-        arena._used = state["used"]
-        made = cls(arena.private())
-        made.place, made.log, made.first_touch = dict(state["place"]), list(state["log"]), dict(state["first_touch"])
+        made = cls(arena.private(state["used"]))
+        made.place, made.log, made.first_touch = dict(state["place"]), list(state["log"]), state["first_touch"]
         made.bytes = {root: made.arena.view(at, size) for root, (at, size) in made.place.items()}
         return made
 
@@ -177,8 +260,23 @@ def renumbered(state: dict[str, Any], like: dict[str, Any]) -> dict[str, Any] | 
 
 def memory(array: Any) -> np.ndarray:
     """A CPU array's own bytes as a live uint8 view, shape (capacity,)."""
-    buffer = (ctypes.c_uint8 * array.capacity).from_address(array.ptr)
-    return np.frombuffer(buffer, dtype=np.uint8)
+    return _bytes_at(array.ptr, array.capacity)
+
+
+def _bytes_at(address: int, size: int) -> np.ndarray:
+    buffer = (ctypes.c_uint8 * size).from_address(address)
+    return np.frombuffer(buffer, dtype=np.uint8)  # pyright: ignore
+
+
+def _zeros(size: int) -> np.ndarray:
+    """Zeros that all share one memory: not to be written."""
+    if _shared_zeros[0].size < size:
+        _shared_zeros[0] = np.zeros(size, np.uint8)
+        _shared_zeros[0].flags.writeable = False
+    return _shared_zeros[0][:size]
+
+
+_shared_zeros = [np.zeros(0, np.uint8)]
 
 
 def differing_range(a: np.ndarray, b: np.ndarray) -> tuple[int, int] | None:

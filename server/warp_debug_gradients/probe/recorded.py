@@ -1,0 +1,104 @@
+"""What a recording holds: the operations of a tape, the arrays that each one touches, the writes in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .cuts import Part
+from .registry import Ranges
+
+
+@dataclass
+class Access:
+    """One array of an operation. label: the kernel's argument ('u', 's.q'); 'src' and 'dest' of a copy.
+
+    base, number: its root, and the root's number. low, high: the bytes of the root that it can touch.
+    """
+
+    label: str
+    array: Any
+    read: bool
+    written: bool
+    accumulated: bool
+    base: Any
+    number: int
+    low: int
+    high: int
+
+    @property
+    def part(self) -> Part:
+        return (self.number, self.low, self.high)
+
+
+@dataclass
+class Operation:
+    """One entry of the tape."""
+
+    index: int
+    kernel: str
+    place: dict[str, Any] | None
+    accesses: list[Access]
+    definition: dict[str, Any] | None = None
+    disabled: bool = False
+
+    @property
+    def parts(self) -> list[Part]:
+        """The bytes that it touches, each once."""
+        return parts_of(a.part for a in self.accesses)
+
+
+def parts_of(parts: Any) -> list[Part]:
+    """The same bytes, each once: overlapping parts of a root become one."""
+    listed = list(dict.fromkeys(parts))
+    if len({number for number, _, _ in listed}) == len(listed):
+        return listed
+    merged: dict[int, Ranges] = {}
+    for number, low, high in listed:
+        merged.setdefault(number, Ranges()).add(low, high)
+    return [(number, low, high) for number, ranges in merged.items() for low, high in ranges]
+
+
+@dataclass
+class Write:
+    """A change of memory that the tape does not know: what did it, where, to which bytes.
+
+    before_op: the next operation of the tape. span: the first and one-past-last byte it may have changed;
+    the array may be another one over the same memory. callers: the user's lines that led there, innermost first.
+    """
+
+    event: int
+    what: str
+    place: dict[str, Any] | None
+    span: tuple[int, int]
+    before_op: int
+    callers: list[tuple[str, int]] = field(default_factory=list)
+
+
+@dataclass
+class Recording:
+    """What one run leaves: the operations of the tape and the writes in between."""
+
+    tape: Any = None
+    operations: list[Operation] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    views: list[Write] = field(default_factory=list)  # NumPy views taken: a write through one is seen by no hook
+    missed: int = 0  # operations on the tape from before the recording began
+    swept: int = 0  # operations on the tape when an earlier backward call ran over it
+    reentered: bool = True  # ... and whether its `with` block was left and entered again since
+    lines: set[tuple[str, int]] = field(default_factory=set)  # the user's lines that lead to recorded operations
+    overflow: str | None = None  # why contents were not recorded any more: too many bytes of too few operations,
+    held: int = 0  # this many
+    held_ops: int = 0  # of the first so many
+
+    @property
+    def held_before(self) -> int:
+        """Operations of an earlier iteration that are on the tape still: more was recorded behind them."""
+        return self.missed or (self.swept if self.operations and self.swept <= self.operations[-1].index else 0)
+
+    def only_off_tape(self, write: Write) -> dict[str, Any] | None:
+        """The caller of a write whose own line is on the tape as well: the innermost that leads to no operation."""
+        if not write.callers or write.callers[0] not in self.lines:
+            return None
+        found = next((at for at in write.callers[1:] if at not in self.lines), None)
+        return {"file": found[0], "line": found[1]} if found else None

@@ -1,0 +1,102 @@
+"""Who wrote: the operation, the call outside the tape or the NumPy view behind a change of memory, by place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import names
+from .arrays import extent, overlap
+from .recorded import Access, Operation, Write
+from .recording import Recorder
+from .registry import root
+
+
+def describe(recorder: Recorder, array: Any, label: str) -> dict[str, Any]:
+    """The user's name of an array and where it was made."""
+    registry = recorder.registry
+    allocated = registry.allocated
+    place = allocated.get(registry.serial(array)) or allocated.get(registry.serial(root(array)))
+    name = (names.assigned_name(*place) if place else None) or label
+    return {"variable": name, "allocated": {"file": place[0], "line": place[1]} if place else None}
+
+
+def file_line(place: dict[str, Any] | None) -> dict[str, Any]:
+    """{'file', 'line'} of a place, and 'via' where a library was called."""
+    via = (place or {}).get("via")
+    where = {"file": place["file"], "line": place["line"]} if place else {"file": None, "line": None}
+    return {**where, "via": via} if via else where
+
+
+def writers_between(recorder: Recorder, number: int, operation: Operation) -> list[dict[str, Any]]:
+    """What may have changed a root between the operation before and this one, though the tape did not."""
+    base, recording = recorder.roots[number], recorder.recording
+    low, high = extent(base)
+    name = describe(recorder, base, "an array")["variable"]
+    found = [
+        {"what": w.what, "place": w.place}
+        for w in recording.writes
+        if w.before_op == operation.index and w.span[0] < high and low < w.span[1]
+    ]
+    if found:
+        return found
+    for other in reversed(recording.operations[: operation.index - recording.missed]):
+        if any(a.written and a.base is not base and overlap(a.array, base) for a in other.accesses):
+            what = f"kernel {other.kernel}, through another array over the memory of {name}"
+            return [{"what": what, "place": other.place}]
+    view = _view_before(recorder, low, high, operation.index)
+    if view is not None:
+        return [{"what": f"a write to {name} through a NumPy view", "place": view.place}]
+    return [{"what": f"a write to {name} that no hook saw (a NumPy view, another library)", "place": None}]
+
+
+def filled_by(recorder: Recorder, number: int) -> dict[str, Any] | None:
+    """The last write since the tape was entered that no tape knows, before the first operation on this root."""
+    base, recording = recorder.roots[number], recorder.recording
+    low, high = extent(base)
+    first = next((o.index for o in recording.operations if any(a.base is base for a in o.accesses)), None)
+    found = [
+        {"what": w.what, **file_line(w.place)}
+        for w in recording.writes
+        if w.span[0] < high and low < w.span[1] and (first is None or w.before_op <= first)
+    ]
+    return found[-1] if found else None
+
+
+def overwriter(
+    recorder: Recorder, operation: Operation, access: Access, behind_tape: bool = False
+) -> dict[str, Any] | None:
+    """The first that changed what the operation read, after it did.
+
+    behind_tape: after the whole tape, and None where no hook saw such a write.
+    """
+    recording = recorder.recording
+    low, high = extent(access.array)
+
+    def writes(other: Operation) -> bool:
+        return any(a.written and overlap(a.array, access.array) for a in other.accesses)
+
+    last = recording.operations[-1].index if behind_tape else operation.index
+    behind = recording.operations[last + 1 - recording.missed :]
+    later = next((o for o in behind if writes(o)), None)
+    beside = (w for w in recording.writes if w.before_op > last)
+    outside = next((w for w in beside if w.span[0] < high and low < w.span[1]), None)
+    if outside is not None and (later is None or outside.before_op <= later.index):
+        return {"what": outside.what, **file_line(outside.place), "off_tape": recording.only_off_tape(outside)}
+    if later is not None:
+        return {"what": f"kernel {later.kernel}" if later.definition else later.kernel, **file_line(later.place)}
+    return None if behind_tape else _unseen_writer(recorder, low, high, operation.index)
+
+
+def _view_before(recorder: Recorder, low: int, high: int, op: int) -> Write | None:
+    """The last NumPy view of these bytes that was taken before operation `op`."""
+    views = [v for v in recorder.recording.views if v.before_op <= op and v.span[0] < high and low < v.span[1]]
+    return views[-1] if views else None
+
+
+def _unseen_writer(recorder: Recorder, low: int, high: int, read_at: int) -> dict[str, Any]:
+    """A change that no hook saw: most likely through the first NumPy view taken after the read, else an earlier one."""
+    views = [v for v in recorder.recording.views if v.span[0] < high and low < v.span[1]]
+    after = next((v for v in views if v.before_op > read_at), views[-1] if views else None)
+    if after is None:
+        return {"what": "a write that no hook saw (a NumPy view, another library)", "file": None, "line": None}
+    return {"what": "a write through a NumPy view taken", **file_line(after.place)}
