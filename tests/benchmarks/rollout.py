@@ -31,7 +31,7 @@ rate = wp.array([0.7], dtype=float, requires_grad=True)
 wp.load_module(device="cpu")
 
 for _ in range(arguments.iterations):
-    began = time.perf_counter()
+    began, began_cpu = time.perf_counter(), time.process_time()
     states = [start]
     loss = wp.zeros(1, dtype=float, requires_grad=True)
     tape = wp.Tape()
@@ -40,10 +40,11 @@ for _ in range(arguments.iterations):
             states.append(wp.zeros(arguments.cells, dtype=float, requires_grad=True))
             wp.launch(advance, arguments.cells, inputs=[states[-2], rate], outputs=[states[-1]])
         wp.launch(energy, arguments.cells, inputs=[states[-1], loss])
-    middle = time.perf_counter()
+    middle, middle_cpu = time.perf_counter(), time.process_time()
     tape.backward(loss)
-    ended = time.perf_counter()
+    ended, ended_cpu = time.perf_counter(), time.process_time()
     gradient = rate.grad.numpy().copy()
     rate.grad.zero_()
     rate.assign(rate.numpy() - 1e-6 * gradient)
     print(f"forward_s={middle - began:.6f} backward_s={ended - middle:.6f} loss={loss.numpy()[0]:.6f}")
+    print(f"forward_cpu_s={middle_cpu - began_cpu:.6f} backward_cpu_s={ended_cpu - middle_cpu:.6f}")

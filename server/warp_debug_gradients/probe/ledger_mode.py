@@ -234,6 +234,13 @@ class LedgerRun:
         if any(run["kernels"] != base["kernels"] for run in self.runs.values()):
             message = "the perturbed program launched other kernels: the step crosses a branch of the host program"
             return {"ok": False, "reason": "not_measured", "error": message}
+        sizes = _sizes(base)
+        if any(_sizes(run) != sizes for run in self.runs.values()):
+            message = (
+                "the perturbed program uses other arrays on the tape, which cannot be matched with those of the "
+                "unperturbed one"
+            )
+            return {"ok": False, "reason": "not_measured", "error": message}
         unperturbed = self._unperturbed(recorder, event)
         passes = unperturbed.passes(self.runs, self.arenas, self._answer)
         if isinstance(passes, str):
@@ -268,6 +275,11 @@ def _children_s() -> float:
     """CPU seconds of the children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _sizes(run: dict[str, Any]) -> dict[int, int]:
+    """The bytes of each root that a run recorded."""
+    return {root: size for root, (_, size) in run["state"]["place"].items()}
 
 
 def _too_large(budget: int) -> str:

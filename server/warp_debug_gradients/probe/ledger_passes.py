@@ -178,7 +178,7 @@ class Unperturbed:
         for serial in self.plan["outputs"].get(str(self.target), ()):
             array = self.registry.find(serial)
             if array is not None:
-                found.add(self.registry.serial(root(array)))
+                found.add(self.recorder.number(root(array)))
         return found
 
     def lasting(self) -> set[int]:

@@ -85,7 +85,8 @@ def _launched_twice(recorder: Recorder) -> Iterator[dict[str, Any]]:
     seen: dict[Any, int] = {}
     for operation in recorder.recording.operations:
         key = _signature(operation)
-        stored = any(a.written and not a.read for a in operation.accesses)
+        own = {a.array.ptr for a in operation.accesses if a.read}  # what feeds itself is a step, not a repetition
+        stored = any(a.written and not a.read and a.array.ptr not in own for a in operation.accesses)
         if seen.get(key) == operation.index - 1 and stored and operation.definition:
             message = f"the same launch of {operation.kernel} is recorded twice in a row on the same arrays"
             yield _row("duplicate_launch", message, operation.place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 
 import numpy as np
 
@@ -28,20 +28,22 @@ class Buffer:
         self.flat = self.gradient.reshape(-1) if self.plain else None
         self.low = holder.ptr - base.ptr
 
-    def parts(self, contents: list[np.ndarray], spans: Spans) -> Iterable[tuple[np.ndarray, list[np.ndarray]]]:
-        """(gradient, the same values in each copy of the root's bytes) for the spans; strided arrays are taken whole."""
+    def parts(self, contents: list[np.ndarray], spans: Spans) -> Iterator[tuple[np.ndarray, ...]]:
+        """The gradient, not all zero, and the same values in each copy of the root's bytes, for the spans.
+
+        Strided arrays are taken whole.
+        """
         if self.flat is None:
             seen = [view_of(c, self.base, self.holder, self.gradient.dtype, self.inner) for c in contents]
-            for own, *others in zip(float_parts(self.gradient), *map(float_parts, seen), strict=True):
-                yield own, others
+            yield from zip(float_parts(self.gradient), *map(float_parts, seen), strict=True)
             return
-        size = self.flat.itemsize
+        size, dtype = self.flat.itemsize, self.flat.dtype
         for low, high in spans:
             first = max(low - self.low, 0) // size
             last = min(-(-(high - self.low) // size), self.flat.size)
-            if first < last:
-                bytes_ = slice(self.low + first * size, self.low + last * size)
-                yield self.flat[first:last], [c[bytes_].view(self.flat.dtype) for c in contents]
+            if first < last and (gradient := self.flat[first:last]).any():
+                at = self.low + first * size
+                yield gradient, *(np.frombuffer(c, dtype, last - first, at) for c in contents)
 
 
 class Products:
@@ -99,11 +101,7 @@ class Products:
         if not self.finite:
             return Term()
         contents = [run.bytes[number] for run in (self.now, self.plus, self.minus)]
-        products = [
-            self._product(gradient, *values)
-            for buffer in self.buffers(number)
-            for gradient, values in buffer.parts(contents, spans)
-        ]
+        products = [self._product(*values) for b in self.buffers(number) for values in b.parts(contents, spans)]
         return products[0] if len(products) == 1 else total(products)
 
     def buffers(self, number: int) -> list[Buffer]:
@@ -116,12 +114,11 @@ class Products:
 
     def _product(self, gradient: np.ndarray, now: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> Term:
         """<gradient, tangent> of equally shaped plain arrays."""
-        used = np.flatnonzero(gradient)  # memory that nobody has filled yet meets a zero adjoint
-        if not used.size:
-            return Term()
-        every = used.size == gradient.size
+        gradient = gradient.reshape(-1)
+        used = None if gradient.all() else np.flatnonzero(gradient)  # what nobody has filled yet meets a zero adjoint
         a, m, p, q = (
-            (x.reshape(-1) if every else x.reshape(-1)[used]).astype(np.float64) for x in (gradient, now, plus, minus)
+            (x.reshape(-1) if used is None else x.reshape(-1)[used]).astype(np.float64)
+            for x in (gradient, now, plus, minus)
         )
         grid = float(np.finfo(gradient.dtype).eps)
         with np.errstate(invalid="ignore", over="ignore"):

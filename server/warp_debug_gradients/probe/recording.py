@@ -60,6 +60,8 @@ class Recorder:
         self._described: dict[int, tuple[Any, list[str], dict[str, Any]]] = {}
         self._before_count = 0
         self._touched: list[Access] = []
+        self._numbers: dict[int, int] = {}
+        self._meets = False  # whether the tape meets the arrays of this event
         self._inside: dict[Part, Any] = {}  # what the stretch that is being recorded has touched
 
     # -- hook interface ------------------------------------------------------------------------
@@ -87,8 +89,9 @@ class Recorder:
             elif event.subject is self.recording.tape:
                 self.recording.swept, self.recording.reentered = len(event.subject.launches), False
             return
+        self._meets = event.tape is not None and event.tape is self.recording.tape
         self._touched = [] if event.kind in SILENT else self._accesses(event)
-        if event.tape is not None and event.tape is self.recording.tape:
+        if self._meets:
             self._before_count = event.replay.entries.start if event.replay is not None else len(event.tape.launches)
             if self._touched and self.recording.overflow is None:
                 self._guarded(self._sync_before, event.kind in LAUNCHES)
@@ -134,6 +137,7 @@ class Recorder:
         if self.shadows is not None:
             self.shadows.clear()
         self.roots.clear()
+        self._numbers.clear()
         self._inside.clear()
         self.recording = Recording(tape=tape, missed=0 if replayed else len(tape.launches))
         self._before_count = self.recording.missed
@@ -146,7 +150,13 @@ class Recorder:
             self.recording.reentered = False
 
     def number(self, base: Any) -> int:
-        """The root's number (equal in all runs), or its address where it has none."""
+        """The root's number: the order in which the tape meets its roots is the same in all runs. -1: not met yet.
+
+        Numbers by creation are not: a solver that iterates until it converges makes more arrays or fewer.
+        """
+        return self._numbers.get(self._identity(base), -1)
+
+    def _identity(self, base: Any) -> int:
         serial = self.registry.serial(base)
         return serial if serial >= 0 else -int(base.ptr)
 
@@ -201,7 +211,11 @@ class Recorder:
         base = array if array._ref is None else root(array)
         low, high = span(array)
         low, high = max(low - base.ptr, 0), min(high - base.ptr, base.capacity)
-        return Access(label, array, read, written, accumulated, base, self.number(base), min(low, high), high)
+        identity = self._identity(base)
+        number = self._numbers.get(identity, -1)
+        if number < 0 and self._meets:
+            number = self._numbers[identity] = len(self._numbers)
+        return Access(label, array, read, written, accumulated, base, number, min(low, high), high)
 
     def _accesses(self, event: Event) -> list[Access]:
         kind = event.kind

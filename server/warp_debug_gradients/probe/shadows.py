@@ -7,7 +7,7 @@ tangents of every array after and before every operation.
 
 Positions: (op, WRITTEN) is what operation `op` wrote itself; (op, BEFORE) is what changed between the
 operation before and this one, unrecorded. A stretch of operations that is recorded at its end only (`cuts`) has
-the position of its first operation. All bytes lie in an arena, a sparse nameless file: the heap stays small, runs
+the position of its first operation. All bytes lie in an arena, sparse nameless memory: the heap stays small, runs
 hand their recordings on without copying, and what an arena may hold is bounded. Zeros take no space.
 """
 
@@ -17,7 +17,7 @@ import ctypes
 import mmap
 import os
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,7 @@ class Arena:
     """Memory in a nameless file, shared with forked children: what one writes the others read, off the heap."""
 
     def __init__(self, folder: str, limit: int = ADDRESSES):
-        self.descriptor, path = tempfile.mkstemp(prefix=".arena-", dir=folder)
-        os.unlink(path)
+        self.descriptor = _nameless_file(folder)
         os.ftruncate(self.descriptor, ADDRESSES)
         self.limit = limit  # bytes that it may hold
         self.held = 0
@@ -121,6 +120,7 @@ class Shadows:
         self.log: list[Change] = []
         self.first_touch: dict[int, int] = {}  # root -> the operation that met it first
         self._seen: dict[int, Ranges | None] = {}  # what of a root has been looked at; None: all of it
+        self._blank: set[int] = set()  # roots that have been zero so far: their shadow has no memory yet
 
     def sync(self, root: int, array: Any, op: int, phase: int, low: int = 0, high: int | None = None) -> bool:
         """Compare bytes [low, high) of the root with its shadow; log what changed. True where something did."""
@@ -131,10 +131,14 @@ class Shadows:
         high = size if high is None else high
         if self._seen[root] is not None:
             self._look(root, array.ptr, low, high)
-        if _memcmp(array.ptr + low, self.arena.address + at + low, high - low) == 0:
-            return False
-        self._log(root, array.ptr, op, phase, low, high)
-        return True
+        blank = root in self._blank
+        if blank:
+            same = _is_zero(array.ptr + low, high - low)
+        else:
+            same = _memcmp(array.ptr + low, self.arena.address + at + low, high - low) == 0
+        if not same:
+            self._log(root, array.ptr, op, phase, low, high, blank)
+        return not same
 
     def sync_seen(self, root: int, array: Any, op: int, phase: int) -> None:
         """`sync` for all of a root that has been looked at so far."""
@@ -147,38 +151,40 @@ class Shadows:
         place = self.place[root] = (self.arena.reserve(size), size)
         self.bytes[root] = self.arena.view(*place)
         self._seen[root] = Ranges()
+        self._blank.add(root)
         return place
 
     def _look(self, root: int, pointer: int, low: int, high: int) -> None:
         """Take what has not been looked at yet as it is: it was so all along."""
         seen = self._seen[root]
         assert seen is not None
+        at, size = self.place[root]
         for first, last in seen.missing(low, high):
-            content = _bytes_at(pointer + first, last - first)
-            if content.any():
+            if not _is_zero(pointer + first, last - first):
                 self.arena.hold(last - first)
-                self.bytes[root][first:last] = content
+                ctypes.memmove(self.arena.address + at + first, pointer + first, last - first)
+                self._blank.discard(root)
         seen.add(low, high)
-        if seen.covers(0, self.place[root][1]):
+        if seen.covers(0, size):
             self._seen[root] = None
 
-    def _log(self, root: int, pointer: int, op: int, phase: int, low: int, high: int) -> None:
-        known, size = self.bytes[root], self.place[root][1]
-        if high - low > COMPARED_WHOLE:
-            changed = differing_range(known[low:high], _bytes_at(pointer + low, high - low))
+    def _log(self, root: int, pointer: int, op: int, phase: int, low: int, high: int, blank: bool) -> None:
+        known, size, whole = self.bytes[root], self.place[root][1], high - low
+        address = self.arena.address + self.place[root][0]
+        self._blank.discard(root)
+        blank = blank or _is_zero(address + low, whole)
+        if whole > COMPARED_WHOLE and not (blank and whole == size):
+            changed = differing_range(known[low:high], _bytes_at(pointer + low, whole))
             assert changed is not None
-            if changed[1] - changed[0] < NEARLY_ALL * size or high - low < size:
+            if changed[1] - changed[0] < NEARLY_ALL * size or whole < size:
                 low, high = low + changed[0], low + changed[1]
-        old = known[low:high]
+        self.arena.hold(high - low)
         at = ZEROS
-        if old.any():
-            self.arena.hold(high - low)
+        if not blank:
             at = self.arena.reserve(high - low)
-            self.arena.view(at, high - low)[:] = old
-        else:
-            self.arena.hold(high - low)  # the shadow itself, from now on
+            self.arena.view(at, high - low)[:] = known[low:high]
         self.log.append(Change(op, phase, root, low, high, at))
-        ctypes.memmove(self.arena.address + self.place[root][0] + low, pointer + low, high - low)
+        ctypes.memmove(address + low, pointer + low, high - low)
 
     def pending(self, op: int, phase: int) -> dict[int, list[tuple[int, int]]]:
         """What `undo` at this position would change: the root -> its ranges."""
@@ -225,6 +231,7 @@ class Shadows:
         self.log.clear()
         self.first_touch.clear()
         self._seen.clear()
+        self._blank.clear()
         self.arena.clear()
 
     def state(self) -> dict[str, Any]:
@@ -240,22 +247,13 @@ class Shadows:
         return made
 
 
-def renumbered(state: dict[str, Any], like: dict[str, Any]) -> dict[str, Any] | None:
-    """The state of a run's shadows with the numbers that the same roots have in another run; None where they differ.
-
-    Numbers count the arrays that were made: a solver that iterates until it converges makes more or fewer of them. The
-    order in which the tape meets its roots is the same in all runs.
-    """
-    sizes, others = ([size for _, size in s["place"].values()] for s in (state, like))
-    if sizes != others:
-        return None
-    number = dict(zip(state["place"], like["place"]))
-    return {
-        **state,
-        "place": {number[root]: where for root, where in state["place"].items()},
-        "log": [replace(change, root=number[change.root]) for change in state["log"]],
-        "first_touch": {number[root]: op for root, op in state["first_touch"].items()},
-    }
+def _nameless_file(folder: str) -> int:
+    """Descriptor of a file that has no name: in memory where the system has such files, else in the folder."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(".arena-", os.MFD_CLOEXEC)
+    descriptor, path = tempfile.mkstemp(prefix=".arena-", dir=folder)
+    os.unlink(path)
+    return descriptor
 
 
 def memory(array: Any) -> np.ndarray:
@@ -279,15 +277,19 @@ def _zeros(size: int) -> np.ndarray:
 _shared_zeros = [np.zeros(0, np.uint8)]
 
 
+def _is_zero(address: int, size: int) -> bool:
+    """Whether every byte is zero: the first is, and each equals the next."""
+    return ctypes.c_uint8.from_address(address).value == 0 and _memcmp(address, address + 1, size - 1) == 0
+
+
 def differing_range(a: np.ndarray, b: np.ndarray) -> tuple[int, int] | None:
     """[low, high) of the bytes that differ (rounded out to words), or None. Shapes (n,), dtype uint8."""
     n = a.size
     words = n // 8 * 8
     low = high = None
-    if words:
-        different = np.flatnonzero(a[:words].view(np.uint64) != b[:words].view(np.uint64))
-        if different.size:
-            low, high = int(different[0]) * 8, int(different[-1]) * 8 + 8
+    different = a[:words].view(np.uint64) != b[:words].view(np.uint64)
+    if different.any():
+        low, high = int(different.argmax()) * 8, words - int(different[::-1].argmax()) * 8
     if words < n and not np.array_equal(a[words:], b[words:]):
         low, high = words if low is None else low, n
     return None if low is None or high is None else (low, high)
