@@ -89,10 +89,11 @@ class Recorder:
             elif event.subject is self.recording.tape:
                 self.recording.swept, self.recording.reentered = len(event.subject.launches), False
             return
-        self._meets = event.tape is not None and event.tape is self.recording.tape
+        tape = event.tape
+        self._meets = tape is not None and tape is self.recording.tape
         self._touched = [] if event.kind in SILENT else self._accesses(event)
-        if self._meets:
-            self._before_count = event.replay.entries.start if event.replay is not None else len(event.tape.launches)
+        if tape is not None and self._meets:
+            self._before_count = event.replay.entries.start if event.replay is not None else len(tape.launches)
             if self._touched and self.recording.overflow is None:
                 self._guarded(self._sync_before, event.kind in LAUNCHES)
 
