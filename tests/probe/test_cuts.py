@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warp_debug_gradients.probe.cuts import Cuts, Shape, coarse, fine, first_touched
@@ -44,6 +44,7 @@ def test_slices_of_one_array_live_as_long_as_each_of_them_is_used():
     assert cuts.outlives((0, 0, 7 * SIZE), range(0, 3))  # the whole array, of which a part is used later
 
 
+@settings(deadline=None)
 @given(st.integers(2, 400), st.integers(0, 9), st.integers(20, 2000))
 def test_stretches_cover_the_tape_and_their_ends_fit(steps, first, states):
     shape = rollout(steps, first)
