@@ -102,7 +102,7 @@ def build_result(
     if sampled:
         result.notes.append(f"{sampled}.")
     if not result.overwrites:
-        how = "the ledger is flat" if sampled else "every read was intact"
+        how = "none changes the gradient beyond its noise" if sampled else "every read was intact"
         if not sampled or kept.get("flat"):
             result.ruled_out.append(f"overwritten inputs on the tape of iteration {result.iteration}: {how}")
     result.blind_spots = [
@@ -133,6 +133,11 @@ def content_message(result: EnableTrackerResult, kept: dict[str, Any]) -> str:
         )
     wrong = any(j.get("significant") for j in kept.get("jumps") or [])
     still = f" The gradient is wrong for another reason: {numbers}." if wrong else ""
+    if kept.get("message"):  # a long tape, of which a part was recorded singly
+        return (
+            f"No overwrite found in iteration {result.iteration} that changes the gradient by more than its noise; the tape "
+            f"is too long to compare what every adjoint reads.{harmless}{still}"
+        )
     return (
         f"No harmful overwrite in iteration {result.iteration}: what the adjoints need had the same content when they "
         f"read it.{harmless}{still}"
