@@ -888,11 +888,11 @@ program(
     cause="gradients_correct",
     parameter=["layers[0].w", "layers[0].b", "layers[1].w", "layers[1].b"],
     inserts=[
-        ("before", "for p in parameters:", "begin_(w0=layers[0].w, b0=layers[0].b, w1=layers[1].w, b1=layers[1].b)"),
+        ("before", "for p in parameters:", "begin_(**{str(k): p for k, p in enumerate(parameters)})"),
         (
             "before",
             "optimizer.step(",
-            "got_(w0=layers[0].w.grad, b0=layers[0].b.grad, w1=layers[1].w.grad, b1=layers[1].b.grad)",
+            "got_(**{str(k): p.grad for k, p in enumerate(parameters)})",
         ),
     ],
     symptom="none: gradients add up over four backward calls, on purpose",
