@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -25,6 +26,7 @@ FORWARDS_S = (0.1, 0.3, 1.0)
 LEDGER_OPS = 998
 EXAMPLE = HERE.parents[1] / "examples" / "buffer_reuse"
 CELLS = (64, 25_000)  # that the ledger's operations work on: Python's own cost a call, and the memory's
+ELEMENTS, ITERATIONS = 96 * 64, 3  # of struct_rollout.py
 BY_HAND_RUNS = 3  # of the script, for the cost of one evaluation by hand
 COMMAND = [sys.executable, "-m", "warp_debug_gradients"]
 
@@ -36,7 +38,8 @@ def main() -> None:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="warp-debug-gradients-benchmark-") as scratch:
         folder = Path(scratch)
-        shutil.copy(HERE / "rollout.py", folder / "rollout.py")
+        for script in ("rollout.py", "struct_rollout.py"):
+            shutil.copy(HERE / script, folder / script)
         os.environ.setdefault("WARP_CACHE_PATH", str(folder / "kernels"))
         os.environ["PYTHONPATH"] = str(SERVER)
         bare(folder, 10)  # compiles the kernels
@@ -46,6 +49,7 @@ def main() -> None:
             evaluations(folder, round(seconds / per_launch), whole_check=seconds == FORWARDS_S[1])
         locating(folder)
         diagnosing(folder)
+        struct_overwrite(folder)
         start_up(folder)
     print(f"\nAll of it took {time.perf_counter() - began:.0f} s on one core of {os.cpu_count()}.")
 
@@ -134,11 +138,48 @@ def diagnosing(folder: Path) -> None:
     row("… by the clock", seconds[0], result["elapsed_s"], f"{stages}; {importing}")
 
 
+def struct_overwrite(folder: Path) -> None:
+    """A whole diagnosis against central differences of every element by runs of the script.
+
+    Forward passes are counted, and cost what the bare one costs; beside them both ways as a whole, with all that they
+    cost besides (forks, starts of Python, backward passes).
+    """
+    script = [sys.executable, "struct_rollout.py"]
+    timed(script, folder)  # compiles the kernels
+    runs = [timed(script, folder) for _ in range(BY_HAND_RUNS)]
+    forward, whole = (statistics.median(r[name] for r in runs) for name in ("forward", "wall"))
+    words = [*COMMAND, "diagnose", "struct_rollout.py", "--workspace", str(folder), "--python", sys.executable]
+    started = time.perf_counter()
+    done = subprocess.run(
+        [*words, "--timeout", "600", "--json"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    took = time.perf_counter() - started
+    result = json.loads(done.stdout)
+    assert [c["code"] for c in result["causes"]][:1] == ["overwrite"], result["message"]
+    evidence = folder / result["evidence"]
+    checks = json.loads((evidence / "evaluate.json").read_text())["checks"]
+    ledgers = len([p for p in evidence.glob("ledger*.json") if ".job." not in p.name])
+    passes = sum(c["evaluations"] + 1 for c in checks) + 4 * ledgers + ITERATIONS * (2 + ledgers)
+    by_hand = 2 * ELEMENTS
+    name = f"diagnosis of a struct-held overwrite, 96 steps, {ELEMENTS:,} elements: {passes} forward passes for {by_hand:,}"
+    row(name, by_hand * forward, passes * forward, "≤ 0.05x")
+    row("… all of it, against so many runs of the script by hand*", by_hand * whole, took)
+
+
 def start_up(folder: Path) -> None:
-    """The command and the server, against an empty interpreter."""
+    """The command, the server and the probe, against an empty interpreter."""
     empty = min(timed([sys.executable, "-c", "pass"], folder)["wall"] for _ in range(3))
     row("start of the command (--help)", empty, min(timed([*COMMAND, "--help"], folder)["wall"] for _ in range(3)))
-    row("start of the server (initialize answered)", empty, min(initialize(folder) for _ in range(3)))
+    answers = [initialize(folder) for _ in range(3)]
+    row("start of the server (initialize answered)", empty, min(a for a, _ in answers), "≤ 1.5 s")
+    row("… and tools/list right after", empty, min(b for _, b in answers))
+    (folder / "imports.py").write_text("import warp\n")
+    job = {**json.loads(trace_job(folder).read_text()), "args": []}
+    job["target"] = {**job["target"], "script": str(folder / "imports.py")}
+    (folder / "imports.job.json").write_text(json.dumps(job))
+    bare_cpu = min(cpu([sys.executable, "imports.py"], folder) for _ in range(5))
+    probed = min(cpu([sys.executable, str(BOOTSTRAP), "imports.job.json"], folder) for _ in range(5))
+    row("a script that imports Warp, watched (CPU time): the probe's own start", bare_cpu, probed, "≤ +0.2 s")
     print(f"\n* {BY_HAND_RUNS} runs were timed; their median times the number of evaluations.")
 
 
@@ -184,30 +225,35 @@ def command(folder: Path, name: str, steps: int, *options: str, cells: int = CEL
     return json.loads(done.stdout)
 
 
-def initialize(folder: Path) -> float:
-    """Seconds until the server has answered the handshake."""
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "benchmark", "version": "1"},
-        },
-    }
+def cpu(command: list[str], folder: Path) -> float:
+    """CPU seconds of a process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def initialize(folder: Path) -> tuple[float, float]:
+    """Seconds until the server has answered the handshake, and until the list of tools is there."""
+    client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}
+    times: list[float] = []
     started = time.perf_counter()
     with subprocess.Popen(
         [*COMMAND, "serve"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps(message).encode() + b"\n")
-        process.stdin.flush()
-        assert b'"result"' in process.stdout.readline()
-        seconds = time.perf_counter() - started
+        for messages in (
+            [{"id": 1, "method": "initialize", "params": client}],
+            [{"method": "notifications/initialized"}, {"id": 2, "method": "tools/list"}],
+        ):
+            lines = [json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n" for message in messages]
+            process.stdin.write(b"".join(lines))
+            process.stdin.flush()
+            assert b'"result"' in process.stdout.readline()
+            times.append(time.perf_counter() - started)
         process.terminate()
-    return seconds
+    return times[0], times[1]
 
 
 if __name__ == "__main__":
