@@ -5,7 +5,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 WHAT ?= twins
 
-.PHONY: demo test quality benchmark sweep env clean
+.PHONY: demo test coverage quality benchmark sweep env clean
 
 # Exit code 1 is the demo's point: a fault was measured. Anything above it is a failure.
 demo: .venv.stamp
@@ -16,6 +16,10 @@ test: .venv.stamp
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -q -n $(WORKERS)
+
+# Of what runs in the tests' own process: the server, the static patterns, the numerics. The probe runs in others.
+coverage: .venv.stamp
+	$(BIN)/pytest -q -n $(WORKERS) --cov=server/warp_debug_gradients --cov-report=term tests/numerics tests/patterns tests/server
 
 quality: .venv.stamp
 	PYTHONPATH=server $(BIN)/python tests/numerics/quality.py
