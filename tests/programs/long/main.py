@@ -8,7 +8,7 @@ import warp as wp
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=1000)
 parser.add_argument("--cells", type=int, default=256)
-parser.add_argument("--clobber", type=int, default=-9, help="overwrite the state that this step has read")
+parser.add_argument("--clobber", type=int, default=-9, help="after this step, overwrite a state that was read")
 parser.add_argument("--sever", type=int, default=-9, help="pass this step through an array without gradient")
 parser.add_argument("--pingpong", action="store_true", help="two buffers in turn for all states")
 parser.add_argument("--rows", action="store_true", help="the states are rows of one array")
@@ -27,6 +27,12 @@ def advance(u: wp.array(dtype=wp.vec2), rate: wp.array(dtype=float), out: wp.arr
 def scale(u: wp.array(dtype=wp.vec2), by: float, out: wp.array(dtype=wp.vec2)):
     i = wp.tid()
     out[i] = by * u[i]
+
+
+@wp.kernel
+def bend(u: wp.array(dtype=wp.vec2), out: wp.array(dtype=wp.vec2)):
+    i = wp.tid()
+    out[i] = u[i] * (0.9 + 0.1 * u[i][0] * u[i][0])
 
 
 @wp.kernel
@@ -55,8 +61,10 @@ with tape:
             states.append(fresh())
             wp.launch(scale, a.cells, inputs=[lost, 1.01], outputs=[states[-1]])  # severed
         states.append(rows[k] if a.rows else pair[k % 2] if a.pingpong else fresh())
-        wp.launch(advance, a.cells, inputs=[states[-2], rate], outputs=[states[-1]])  # reader
+        wp.launch(advance, a.cells, inputs=[states[-2], rate], outputs=[states[-1]])  # step
         if k == a.clobber:
+            states.append(fresh())
+            wp.launch(bend, a.cells, inputs=[states[-2]], outputs=[states[-1]])  # reader
             wp.launch(scale, a.cells, inputs=[states[-1], 30.0], outputs=[states[-2]])  # writer
     wp.launch(energy, a.cells, inputs=[states[-1], loss])
 tape.backward(loss)

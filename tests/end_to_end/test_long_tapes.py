@@ -1,0 +1,106 @@
+"""Long tapes: coarse to fine finds the line early, in the middle and late, and its memory does not grow with the tape."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from memory import MIB, peak_of
+
+PROGRAM = Path(__file__).parents[1] / "programs" / "long" / "main.py"
+LINES = PROGRAM.read_text().splitlines()
+STEPS = 400
+SMALL_MB = "0.4"  # the recordings of 400 operations on 2 kB take three times 800 kB
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, and the budget is that of Linux")
+
+
+def line_with(mark: str) -> int:
+    return next(k for k, text in enumerate(LINES, 1) if text.endswith(f"# {mark}"))
+
+
+def command(workspace: Path, *arguments: str) -> list[str]:
+    shutil.copy(PROGRAM, workspace / "main.py")
+    words = [sys.executable, "-m", "warp_debug_gradients", "enable-tracker", "main.py", "--workspace", str(workspace)]
+    return [*words, "--python", sys.executable, "--timeout", "600", "--json", "--", *arguments]
+
+
+def ledger_of(workspace: Path, output: str) -> tuple[dict, dict]:
+    result = json.loads(output)
+    assert result["status"] == "completed", result
+    (ledger,) = json.loads((workspace / result["evidence"] / "ledger.json").read_text())["ledgers"]
+    return result, ledger
+
+
+def sampled(workspace: Path, *arguments: str) -> tuple[dict, dict]:
+    """The answer and the ledger where little fits into the recordings."""
+    environment = {**os.environ, "WARP_DEBUG_GRADIENTS_LEDGER_MB": SMALL_MB}
+    done = subprocess.run(
+        command(workspace, "--steps", str(STEPS), *arguments),
+        cwd=workspace, env=environment, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    result, ledger = ledger_of(workspace, done.stdout)
+    assert ledger["timing"]["forward_runs"] <= 8
+    assert abs(ledger["balance"]) < 1e-9
+    assert len(ledger["stretches"]) > 8
+    assert any("too long to record every operation" in note for note in result["notes"])
+    return result, ledger
+
+
+@pytest.mark.parametrize("step", [4, STEPS // 2, STEPS - 40])
+def test_an_overwrite_is_found_wherever_it_is(tmp_path, step):
+    result, ledger = sampled(tmp_path, "--clobber", str(step))
+    (found,) = [row for row in result["overwrites"] if row["harmful"]]
+    assert found["reader"]["line"] == line_with("reader")
+    assert found["writer"]["line"] == line_with("writer")
+    assert found["op"] == step + 1
+    first = result["causes"][0]
+    assert (first["code"], first["confidence"], first["line"]) == ("overwrite", "proven", line_with("writer"))
+    assert 0 < ledger["ops_recorded"] < 0.5 * ledger["ops"]
+
+
+def test_a_severed_chain_is_found(tmp_path):
+    _, ledger = sampled(tmp_path, "--sever", str(STEPS // 2))
+    lost = ledger["jumps"][0]
+    assert (lost["kind"], lost["line"]) == ("lost", line_with("severed"))
+
+
+def test_a_right_gradient_is_told_by_the_ends_of_stretches_alone(tmp_path):
+    result, ledger = sampled(tmp_path)
+    assert ledger["flat"]
+    assert result["causes"] == []
+    assert (ledger["ops_recorded"], ledger["timing"]["forward_runs"]) == (0, 4)
+
+
+def test_a_fault_in_every_step_is_measured_where_it_fits_and_the_rest_is_said(tmp_path):
+    result, ledger = sampled(tmp_path, "--pingpong")
+    assert any(row["harmful"] for row in result["overwrites"])
+    assert ledger["unrecorded"]["significant"]
+    assert ledger["what_if"] is None  # it could restore a part of the reads only
+
+
+def test_states_that_are_rows_of_one_array_are_looked_at_row_by_row(tmp_path):
+    result, ledger = sampled(tmp_path, "--rows")
+    assert ledger["flat"]
+    assert result["causes"] == []
+
+
+@pytest.mark.slow
+def test_memory_beyond_the_program_does_not_grow_with_the_tape(tmp_path):
+    """Four times the operations, four times the states: the program takes more, the ledger does not."""
+    extra = []
+    for steps in (1000, 4000):
+        arguments = ("--steps", str(steps), "--cells", "2500", "--clobber", str(steps // 2))  # states of 20 kB
+        environment = {**os.environ, "WARP_DEBUG_GRADIENTS_LEDGER_MB": "24"}
+        bare, alone = peak_of([sys.executable, str(PROGRAM), *arguments], cwd=tmp_path)
+        assert bare.returncode == 0, bare.stderr
+        done, peak = peak_of(command(tmp_path, *arguments), cwd=tmp_path, env=environment)
+        result, ledger = ledger_of(tmp_path, done.stdout)
+        assert ledger["stretches"], "it fitted: nothing was shown"
+        assert any(row["harmful"] for row in result["overwrites"])
+        extra.append((peak - alone) / MIB)
+    assert extra[1] < extra[0] + 150, extra  # Python's own objects: some 30 kB an operation
+    assert max(extra) < 2048
