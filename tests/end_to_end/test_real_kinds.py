@@ -20,6 +20,7 @@ RIGHT = [
     "solver_before",  # its iterations make more or fewer arrays at +h and at -h
     "struct_array",
     "struct_parameter",
+    "tape_in_parts",  # one tape, two blocks, an untaped solve between them: its adjoint is recorded by hand
     "tiles",
     pytest.param("fem_field", marks=pytest.mark.slow),
 ]

@@ -22,7 +22,7 @@ class Seen:
     def created(self, array):
         self.arrays += 1
 
-    def recorded_function(self, function, arrays):
+    def recorded_function(self, tape, function, arrays):
         pass
 
 

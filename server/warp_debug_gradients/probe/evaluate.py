@@ -85,9 +85,9 @@ class Measurement:
     def created(self, array: Any) -> None:
         (self.watch or self.registry).created(array)
 
-    def recorded_function(self, function: Callable, arrays: Any) -> None:
+    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None:
         if self.watch is not None:
-            self.watch.recorded_function(function, arrays)
+            self.watch.recorded_function(tape, function, arrays)
 
     def before(self, event: Event) -> None:
         index = event.index

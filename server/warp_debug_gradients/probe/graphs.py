@@ -104,7 +104,7 @@ class Graphs:
     def record(self, kind: str, subject: Any, original: Callable, args: tuple, kwargs: dict, place: Any) -> Any:
         """Make a call during a capture, and keep it for the launches of the graph."""
         assert self.active is not None
-        tape = self.runtime.tape
+        tape = subject if kind == "record_func" else self.runtime.tape
         count = len(tape.launches) if tape is not None else 0
         launches = list(subject.launches) if kind == "backward" else None
         result = original(*args, **kwargs)

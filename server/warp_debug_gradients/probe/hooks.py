@@ -91,7 +91,7 @@ class Listener(Protocol):
     def before(self, event: Event) -> None: ...
     def after(self, event: Event) -> None: ...
     def created(self, array: Any) -> None: ...
-    def recorded_function(self, function: Callable, arrays: Any) -> None: ...
+    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None: ...
 
 
 class Hub:
@@ -163,7 +163,12 @@ class Hub:
             finally:
                 self.depth -= 1
         runtime = self.context.runtime
-        tape = replay.tape if replay is not None else runtime.tape if runtime is not None else None
+        if replay is not None:
+            tape = replay.tape
+        elif kind == "record_func":  # it may be called outside of the tape's `with`
+            tape = subject
+        else:
+            tape = runtime.tape if runtime is not None else None
         function = replay.original if replay is not None else original
         event = Event(self.count, kind, subject, args, kwargs, tape, replay, function)
         self.count += 1
@@ -331,7 +336,7 @@ def _patch_tape(wp: Any, hub: Hub) -> None:
     @functools.wraps(original)
     def record_func(self: Any, backward: Any, arrays: Any) -> Any:
         if not IS_QUIET[0]:
-            hub.listener.recorded_function(backward, arrays)
+            hub.listener.recorded_function(self, backward, arrays)
         if hub.unseen():  # a part of wp.copy
             return original(self, backward, arrays)
         if hub.count < hub.idle_before and hub.is_idle("record_func"):

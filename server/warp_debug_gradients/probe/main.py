@@ -309,8 +309,8 @@ class Director:
     def created(self, array: Any) -> None:
         self.inner.created(array)
 
-    def recorded_function(self, function: Callable, arrays: Any) -> None:
-        self.inner.recorded_function(function, arrays)
+    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None:
+        self.inner.recorded_function(tape, function, arrays)
 
     def before(self, event: Any) -> None:
         if self.measurement is None:

@@ -69,7 +69,7 @@ class Recorder:
     def created(self, array: Any) -> None:
         self.registry.created(array)
 
-    def recorded_function(self, function: Callable, arrays: Any) -> None:
+    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None:
         pass  # seen as a new entry of the tape when its event ends
 
     def before(self, event: Event) -> None:

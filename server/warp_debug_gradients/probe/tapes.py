@@ -18,6 +18,7 @@ class TapeState:
         self.exit_event = -1
         self.enter_place: dict[str, Any] | None = None
         self.recording = False  # inside its `with`
+        self.swept = False  # a backward pass ran over it since it was entered
         self.emptied: dict[str, Any] | None = None  # where operations were dropped while it recorded
         self.ops = 0
         self.kernels: Counter[str] = Counter()
@@ -25,6 +26,13 @@ class TapeState:
         self.first_use: dict[int, tuple[int, int]] = {}  # root's first byte -> (event, last write before it)
         self.written = Ranges()
         self.outputs: dict[int, Any] = {}  # first byte -> array written and not read since
+
+    def entered(self) -> None:
+        """Its `with` begins. After a backward pass without reset it keeps its operations, but the program runs new ones;
+        before one, this is another part of the same recording."""
+        if self.swept:
+            self.first_use.clear()
+        self.swept, self.recording = False, True
 
     def record(self, event: int, name: str, arrays: list[tuple[Any, bool, bool]], last_write: dict[int, int]) -> None:
         """Add one operation: its arrays as (array, read, written)."""

@@ -102,10 +102,8 @@ class Watch:
         self.registry.created(array)
         self.leaves.created_at[self.registry.serial(array)] = self._event_index
 
-    def recorded_function(self, function: Callable, arrays: Any) -> None:
-        tape = self.active_tape
-        if tape is not None:
-            self.tapes.record(tape, self._event_index, "recorded function", recorded_arrays(function, arrays))
+    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None:
+        self.tapes.record(tape, self._event_index, "recorded function", recorded_arrays(function, arrays))
 
     _event_index = 0
 
@@ -152,11 +150,10 @@ class Watch:
             if event.replay is not None:
                 self.tapes.forget(event.subject)  # each launch of a captured graph runs the whole recording
             state = self.tapes.of(event.subject)
-            state.first_use.clear()  # a tape entered again without reset keeps its operations, but the program runs new ones
             if state.ops == 0:
                 state.enter_event = event.index
                 state.enter_place = names.place(self.origins.frame(2))
-            state.recording = True
+            state.entered()
         elif kind == "tape_exit":
             state = self.tapes.of(event.subject)
             state.exit_event, state.recording = event.index, False
@@ -465,6 +462,7 @@ class Watch:
         self.early_reads.clear()
 
     def _after_backward(self, event: Event) -> None:
+        self.tapes.of(event.subject).swept = True
         call = self.backwards[-1]
         for key in call.keys:
             leaf = self.leaves[key]
