@@ -200,10 +200,12 @@ def dtype_of(annotation: ast.expr | None) -> str | None:
 
 
 def replace_sources(source: Path, project: Path) -> None:
-    """The Python files of `source` over those of the project."""
+    """The Python files of `source` over those of the project that differ: a file that is written counts as edited."""
     for path in source.rglob("*.py"):
         target = project / path.relative_to(source)
-        if truths.OURS not in path.parts and "__pycache__" not in path.parts:
+        if truths.OURS in path.parts or "__pycache__" in path.parts:
+            continue
+        if not target.exists() or target.read_bytes() != path.read_bytes():
             shutil.copy(path, target)
 
 
