@@ -162,7 +162,7 @@ def _plan(
         "iteration": index,
         "pause": pause,
         "objective_calls": objective_calls,
-        "segment": _is_segment(watch, calls),
+        "segment": _is_segment(watch, calls, objective_calls is not None),
         "backward_calls": list(calls),
         "call_events": {str(b.call): b.event for b in backwards},
         "call_places": {str(b.call): b.place for b in backwards},
@@ -181,10 +181,13 @@ def _plan(
     }
 
 
-def _is_segment(watch: Watch, calls: tuple[int, ...]) -> bool:
-    """Whether a chain of tapes goes on beyond these calls: the first takes over a gradient, or the next one does."""
+def _is_segment(watch: Watch, calls: tuple[int, ...], headed: bool) -> bool:
+    """Whether a chain of tapes goes on beyond these calls: the first takes over a gradient, or the next one does.
+
+    headed: the chain's head, which has the loss and may not read the parameter, is differenced along with them.
+    """
     following = watch.backwards[calls[-1] + 1 : calls[-1] + 2]
-    return watch.backwards[calls[0]].carried or any(b.carried for b in following)
+    return (watch.backwards[calls[0]].carried and not headed) or any(b.carried for b in following)
 
 
 def _chain_objective(watch: Watch, pause: int, backwards: list[Backward]) -> list[int] | None:
