@@ -87,10 +87,9 @@ class Diagnosis:
         for cause in unsettled[:1]:
             result.message += f" But the solver has not settled: {cause.evidence[0]}."
             same = self.measurement.request.model_dump(exclude_defaults=True, exclude={"engine"})
-            arguments = {**same, "knob": cause.variables[0]}
             result.next = NextCall(
                 tool="bisect_steps",
-                arguments={**arguments, "method": "sweep"},
+                arguments={**same, "knob": cause.variables[0], "method": "sweep"},
                 why="Objective and gradient over that count.",
             )
         return result

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warp_debug_gradients.operations.constructs import called
 from warp_debug_gradients.operations.host_places import parsed
 from warp_debug_gradients.operations.iterations import losses
 from warp_debug_gradients.operations.knob import constant
@@ -182,7 +183,7 @@ def _count(loop: ast.For) -> str | None:
 
 def _calls(node: ast.AST, *names: str) -> list[ast.Call]:
     calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
-    return [n for n in calls if ast.unparse(n.func).rsplit(".", 1)[-1] in names]
+    return [n for n in calls if called(n) in names]
 
 
 def _has_word(name: str, wanted: set[str]) -> bool:

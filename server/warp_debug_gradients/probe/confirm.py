@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Generator, List, Sequence, Tuple
 
 from .differences import Estimate, Reply
+from .estimate import as_pair
 from .ladder import PLAUSIBLE_NOISE
 from .verdict import ERROR_MULTIPLE, Judgement
 
@@ -49,17 +50,13 @@ def confirm(
     proven = max(objective_eps * abs(base), max([base, *repeats]) - min([base, *repeats]))
     for t in _finer_steps(gap, estimate, base, proven, CONFIRM_ULPS * parameter_eps * scale):
         steps = [t, 2.0 * t, 4.0 * t]
-        asked = [sign * step for step in steps for sign in (1.0, -1.0)]
-        replies = yield asked
-        used += len(asked)
-        slopes = _slopes(asked, replies)
+        slopes = yield from _slopes(steps)
+        used += 2 * len(steps)
         if slopes and all(abs(slope - judged.autodiff) <= CONFIRM_FRACTION * gap for slope in slopes):
             return _unconfirmed(judged, estimate, steps, slopes), used
     if judged.verdict == "disagree" and judged.bands_off < MARGINAL:
-        asked = [sign * factor * estimate.step for factor in NEIGHBOURS for sign in (1.0, -1.0)]
-        replies = yield asked
-        used += len(asked)
-        slopes = _slopes(asked, replies)
+        slopes = yield from _slopes([factor * estimate.step for factor in NEIGHBOURS])
+        used += 2 * len(NEIGHBOURS)
         spread = max([0.0] + [abs(slope - judged.finite_difference) for slope in slopes])
         if gap <= judged.band + ERROR_MULTIPLE * max(0.0, spread - judged.error):
             return _unrepeated(judged, estimate, slopes), used
@@ -85,11 +82,13 @@ def _finer_steps(gap: float, estimate: Estimate, base: float, proven: float, lea
     return steps
 
 
-def _slopes(asked: Sequence[float], replies: Sequence[Reply]) -> List[float]:
-    """Central slopes of the pairs (+t, -t), without those that the parameter's rounding swallows."""
-    pairs = [reply if isinstance(reply, (tuple, list)) else (t, reply) for t, reply in zip(asked, replies)]
+def _slopes(steps: Sequence[float]) -> Generator[List[float], Sequence[Reply], List[float]]:
+    """Central slopes at the steps, without those that the parameter's rounding swallows."""
+    asked = [sign * step for step in steps for sign in (1.0, -1.0)]
+    replies = yield asked
+    pairs = [as_pair(step, reply) for step, reply in zip(asked, replies)]
     return [
-        (float(plus) - float(minus)) / (right - left)
+        (plus - minus) / (right - left)
         for (right, plus), (left, minus) in zip(pairs[0::2], pairs[1::2])
         if right != left
     ]

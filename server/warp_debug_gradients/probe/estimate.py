@@ -66,7 +66,7 @@ class Measurement:
         if len(replies) != len(request):
             raise ValueError(f"{len(request)} steps were asked for, {len(replies)} values came back")
         self.evaluations += len(request)
-        pairs = [_pair(step, reply) for step, reply in zip(request, replies)]
+        pairs = [as_pair(step, reply) for step, reply in zip(request, replies)]
         for step, plus, minus in zip(steps, pairs[0::2], pairs[1::2]):
             self.tried.append(step)
             rung = make_rung(self.base, plus, minus)
@@ -187,7 +187,7 @@ class Measurement:
         return Estimate(value, error, noise, step, status, self.evaluations, rows, left, right, message)
 
 
-def _pair(step: float, reply: Reply) -> Tuple[float, float]:
+def as_pair(step: float, reply: Reply) -> Tuple[float, float]:
     """(effective step, value) of a reply; a plain value was measured at the step asked for."""
     if isinstance(reply, (tuple, list)):
         return float(reply[0]), float(reply[1])

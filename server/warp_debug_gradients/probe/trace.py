@@ -107,11 +107,6 @@ class Watch:
 
     _event_index = 0
 
-    @property
-    def active_tape(self) -> Any | None:
-        runtime = self.wp._src.context.runtime
-        return runtime.tape if runtime is not None else None
-
     def before(self, event: Event) -> None:
         self._event_index = event.index
         kind = event.kind
