@@ -27,6 +27,7 @@ from .shadows import BEFORE, WRITTEN, Shadows, view_of
 from .writers import describe, file_line, writers_between
 
 LISTED_ELEMENTS = 8
+PLENTY = 256 << 20  # bytes of a recording up to which no memory is given back while the pass runs: it takes time
 
 
 @dataclass
@@ -75,7 +76,8 @@ class Stepper:
         tape, args, kwargs = event.subject, event.args[1:], event.kwargs
         entries = list(tape.launches)
         recording, stretches = self.recorder.recording, self.recorder.stretches
-        dead = {} if recording.missed else first_touched(stretches, recording.operations, 0)
+        sparing = not recording.missed and self.now.arena.used > PLENTY
+        dead = first_touched(stretches, recording.operations, 0) if sparing else {}
         try:
             changed = self.now.pending(len(entries), BEFORE)
             self._undo(len(entries), BEFORE)  # what happened after the tape is no state of the tape

@@ -13,6 +13,8 @@ from .cuts import Part
 from .recording import Recorder
 from .shadows import PAGE, memory
 
+_libc = ctypes.CDLL(None)
+
 Contents = dict[Part, np.ndarray]  # bytes of parts of roots, dtype uint8
 
 
@@ -79,4 +81,4 @@ def release(holders: dict[int, list[Any]], parts: Iterable[Part]) -> None:
 
 
 def _madvise(address: int, size: int, advice: int) -> None:
-    ctypes.CDLL(None).madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), advice)
+    _libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), advice)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -118,6 +119,7 @@ class Session:
             self.tracker.install(wp, origins, registry, self.job)
         self.hub = hooks.install(wp, self.director, lambda: origins.located(origins.frame(3)))
         self.director.prepare()
+        gc.freeze()  # Warp and the probe stay to the end: the collector need not walk over them again and again
         device = self.job.get("device")
         if device and device != "cpu":
             wp.set_device(device)
@@ -271,6 +273,7 @@ class Director:
         """Set up what the mode needs once the hooks are in place."""
         job = self.session.job
         if self.session.mode == "trace":  # nobody else will listen: two calls less for every event
+            self.before = self._before_watching  # type: ignore[method-assign]
             self.created, self.after = self.inner.created, self.inner.after  # type: ignore[method-assign]
         if self.session.mode in ("evaluate", "ledger"):
             self._pending = sorted(job["plan"]["iterations"], key=lambda p: p["pause"])
@@ -314,10 +317,8 @@ class Director:
 
     def before(self, event: Any) -> None:
         if self.measurement is None:
-            if event.index % STOP_CHECK_EVENTS == 0 and time.perf_counter() > self.session.deadline:
-                self.session.stop("budget")
-            if self.session.mode == "trace" and event.kind == "backward":
-                self.session.progress("trace", f"watching: backward call {len(self.session.watch.backwards) + 1}")
+            if event.index % STOP_CHECK_EVENTS == 0:
+                self._stop_in_time()
             while self._pending and self._pending[0]["pause"] <= event.index and self.measurement is None:
                 plan = self._pending.pop(0)
                 if self.session.mode == "ledger":
@@ -325,6 +326,18 @@ class Director:
                 else:
                     self._check(plan, event)
         self.inner.before(event)
+
+    def _before_watching(self, event: Any) -> None:
+        """`before` of a run that only watches."""
+        if event.index % STOP_CHECK_EVENTS == 0:
+            self._stop_in_time()
+        if event.kind == "backward":
+            self.session.progress("trace", f"watching: backward call {len(self.session.watch.backwards) + 1}")
+        self.inner.before(event)
+
+    def _stop_in_time(self) -> None:
+        if time.perf_counter() > self.session.deadline:
+            self.session.stop("budget")
 
     def after(self, event: Any) -> None:
         self.inner.after(event)

@@ -122,7 +122,8 @@ class Products:
         )
         grid = float(np.finfo(gradient.dtype).eps)
         with np.errstate(invalid="ignore", over="ignore"):
-            weighted = (a * m)[p != q]
+            weighted = a * m
+            weighted *= p != q
             rounding = 0.3 * grid / self.step * float(np.sqrt(_dot(weighted, weighted)))
             return Term(_dot(a, p - m) / self.step, _dot(a, m - q) / self.step, rounding)
 

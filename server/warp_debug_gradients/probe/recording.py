@@ -15,10 +15,10 @@ from .arrays import arrays_in, extent, first_scalar, is_array, overwrite, scalar
 from .cuts import Cuts, Part, Shape
 from .hooks import Event
 from .recorded import Access, Operation, Recording, Write
-from .registry import Registry, root, span
+from .registry import PLAIN, Registry, root, span
 from .shadows import BEFORE, WRITTEN, ArenaFull, Shadows
 from .tapes import recorded_arrays
-from .trace import LAUNCHES, PLAIN, Watch
+from .trace import LAUNCHES, Watch
 from .warp_gradcheck import is_disabled
 
 SILENT = frozenset({"create", "numpy", "bridge", "tape_enter", "tape_exit", "tape_zero", "tape_reset"})

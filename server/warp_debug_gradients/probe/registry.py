@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator
 from .arrays import arrays_in, extent, is_array
 from .names import Origins
 
+PLAIN = (float, int, bool, type(None))  # launch arguments that hold no array
 SERIAL = "_warp_debug_gradients_serial"  # attribute on wp.array: dictionary look-ups by id() survive no reuse of memory
 
 
@@ -24,14 +25,15 @@ class Registry:
         self.allocated: dict[int, tuple[str, int]] = {}
         self._gradients: dict[int, list[weakref.ref]] = {}  # first byte -> arrays whose gradient begins there
 
-    def created(self, array: Any) -> None:
+    def created(self, array: Any) -> int:
+        """Number an array that was just made; returns its number."""
         serial = self.count
         self.count += 1
         array.__dict__[SERIAL] = serial
         if serial in self.wanted:
             self.wanted[serial] = weakref.ref(array)
         if self.only_numbers:
-            return
+            return serial
         if array.device is not None and array.device.is_cuda:
             self.uses_cuda = True
         frame = self.origins.frame(2)
@@ -39,6 +41,7 @@ class Registry:
             self.allocated[serial] = (frame.f_code.co_filename, frame.f_lineno)
         if array._grad is not None:
             self.own_gradient(array)
+        return serial
 
     def own_gradient(self, array: Any) -> None:
         """Remember that `array.grad`'s memory belongs to `array`."""
@@ -134,32 +137,35 @@ class LaunchArguments:
 
     def __init__(self, argument_access: Callable[[Any], dict[str, Any]]):
         self._access = argument_access
-        self._kernels: dict[int, tuple[Any, list[str], dict[str, Any]]] = {}
+        self._kernels: dict[int, tuple[Any, list[tuple[str, Any]], dict[str, Any]]] = {}
 
-    def _described(self, kernel: Any) -> tuple[Any, list[str], dict[str, Any]]:
+    def _described(self, kernel: Any) -> tuple[Any, list[tuple[str, Any]], dict[str, Any]]:
+        """(kernel, [(label, access of the argument as a whole)], access of each struct field by its path)."""
         known = self._kernels.get(id(kernel))
         if known is None:
             try:
                 access = self._access(kernel)
             except Exception:  # an access that cannot be derived counts as read and written
                 access = {}
-            known = (kernel, [a.label for a in kernel.adj.args], access)
+            known = (kernel, [(a.label, access.get(a.label)) for a in kernel.adj.args], access)
             self._kernels[id(kernel)] = known
         return known
 
     def of(self, kernel: Any, inputs: Any, outputs: Any) -> list[tuple[Any, bool, bool]]:
         """[(array, read, written)] for the arguments of one launch."""
-        _, labels, access = self._described(kernel)
+        _, described, access = self._described(kernel)
         found: list[tuple[Any, bool, bool]] = []
-        for label, value in zip(labels, [*inputs, *outputs], strict=False):
-            if value is None or isinstance(value, (int, float)):
-                continue
-            for path, array in (("", value),) if is_array(value) else arrays_in(value):
-                how = access.get(f"{label}.{path}" if path else label)
-                if how is None:
-                    found.append((array, True, True))
-                elif how.read or how.written:
-                    found.append((array, how.read, how.written))
+        for (label, whole), value in zip(described, (*inputs, *outputs), strict=False):  # of every launch: be quick
+            if is_array(value):
+                if whole is None:
+                    found.append((value, True, True))
+                elif whole.read or whole.written:
+                    found.append((value, whole.read, whole.written))
+            elif value.__class__ not in PLAIN:
+                for path, array in arrays_in(value):
+                    how = access.get(f"{label}.{path}") if path else whole
+                    if how is None or how.read or how.written:
+                        found.append((array, how is None or how.read, how is None or how.written))
         return found
 
 

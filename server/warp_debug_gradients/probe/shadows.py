@@ -34,6 +34,9 @@ ZEROS = -1  # where a change has its old bytes if they were zero
 _libc = ctypes.CDLL(None)
 _memcmp = _libc.memcmp
 _memcmp.argtypes, _memcmp.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int
+_pwrite = _libc.pwrite
+_pwrite.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
+_pwrite.restype = ctypes.c_ssize_t
 
 
 class ArenaFull(Exception):
@@ -82,6 +85,11 @@ class Arena:
         self.held += size
         if self.held > self.limit:
             raise ArenaFull(f"more than {self.limit / (1 << 20):.0f} MiB of array contents changed")
+
+    def write(self, at: int, address: int, size: int) -> None:
+        """Copy bytes of memory to an offset. Not in a private copy."""
+        if size < PAGE or _pwrite(self.descriptor, address, size, at) != size:  # a fault for each page costs more
+            ctypes.memmove(self.address + at, address, size)
 
     @property
     def used(self) -> int:
@@ -162,15 +170,15 @@ class Shadows:
         for first, last in seen.missing(low, high):
             if not _is_zero(pointer + first, last - first):
                 self.arena.hold(last - first)
-                ctypes.memmove(self.arena.address + at + first, pointer + first, last - first)
+                self.arena.write(at + first, pointer + first, last - first)
                 self._blank.discard(root)
         seen.add(low, high)
         if seen.covers(0, size):
             self._seen[root] = None
 
     def _log(self, root: int, pointer: int, op: int, phase: int, low: int, high: int, blank: bool) -> None:
-        known, size, whole = self.bytes[root], self.place[root][1], high - low
-        address = self.arena.address + self.place[root][0]
+        known, (place, size), whole = self.bytes[root], self.place[root], high - low
+        address = self.arena.address + place
         self._blank.discard(root)
         blank = blank or _is_zero(address + low, whole)
         if whole > COMPARED_WHOLE and not (blank and whole == size):
@@ -180,11 +188,14 @@ class Shadows:
                 low, high = low + changed[0], low + changed[1]
         self.arena.hold(high - low)
         at = ZEROS
-        if not blank:
+        if not blank and high - low == size:  # the old bytes stay where they are
+            at, place = place, self.arena.reserve(size)
+            self.place[root], self.bytes[root] = (place, size), self.arena.view(place, size)
+        elif not blank:
             at = self.arena.reserve(high - low)
-            self.arena.view(at, high - low)[:] = known[low:high]
+            self.arena.write(at, address + low, high - low)
         self.log.append(Change(op, phase, root, low, high, at))
-        ctypes.memmove(address + low, pointer + low, high - low)
+        self.arena.write(place + low, pointer + low, high - low)
 
     def pending(self, op: int, phase: int) -> dict[int, list[tuple[int, int]]]:
         """What `undo` at this position would change: the root -> its ranges."""

@@ -77,7 +77,7 @@ class Tapes:
     """The recordings of all living tapes; a tape that the program drops is dropped here too."""
 
     def __init__(self, arguments: LaunchArguments):
-        self._arguments = arguments
+        self.arguments = arguments
         self._states: dict[int, tuple[weakref.ref, TapeState]] = {}
         self.last_write: dict[int, int] = {}  # root's first byte -> event of its last write that we saw
         self.last_reset: dict[int, int] = {}  # the same, of fills, assignments and copies only
@@ -103,17 +103,13 @@ class Tapes:
             now = self.of(tape)
             now.recording, now.emptied = True, place if before.ops else before.emptied
 
-    def launch(
-        self, event: int, kernel: Any, inputs: Any, outputs: Any, tape: Any | None
-    ) -> list[tuple[Any, bool, bool]]:
-        """Note a launch; returns its arrays as (array, read, written)."""
-        arrays = self._arguments.of(kernel, inputs, outputs)
+    def launch(self, event: int, kernel: Any, arrays: list[tuple[Any, bool, bool]], tape: Any | None) -> None:
+        """Note a launch and its arrays as (array, read, written)."""
         if tape is not None:
             self.record(tape, event, kernel.key, arrays)
         for array, _, written in arrays:
             if written:
                 self.last_write[root(array).ptr] = event
-        return arrays
 
     def pass_by(self, tape: Any, event: int, arrays: list[tuple[Any, bool, bool]]) -> None:
         """Note a launch inside a tape that the tape does not record: the tape's own window begins no later than here."""

@@ -25,7 +25,6 @@ from .tapes import Tapes, recorded_arrays
 
 NAMED_BACKWARDS = 4  # variables are looked up by name around the first backward calls; later ones reuse the names
 LAUNCHES = frozenset({"launch", "command"})
-PLAIN = (int, float, bool)  # launch arguments that hold no array
 NAMED_PARTS = 64  # lines that read a part of a gradient buffer, of which the view they use is looked up
 CHECKSUM_LIMIT = 64 << 20  # bytes; a larger parameter is not compared between iterations by content
 
@@ -95,12 +94,12 @@ class Watch:
         self.read_gradients = ReadGradients()
         self.leads = Leads(origins)
         self._part_sites: set[Any] = set()
+        self._launched: list[tuple[Any, bool, bool]] = []  # the arrays of the launch that is being made
 
     # -- hook interface ------------------------------------------------------------------------
 
     def created(self, array: Any) -> None:
-        self.registry.created(array)
-        self.leaves.created_at[self.registry.serial(array)] = self._event_index
+        self.leaves.created_at[self.registry.created(array)] = self._event_index
 
     def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None:
         self.tapes.record(tape, self._event_index, "recorded function", recorded_arrays(function, arrays))
@@ -165,17 +164,20 @@ class Watch:
     # -- launches ------------------------------------------------------------------------------
 
     def _before_launch(self, event: Event) -> None:
-        for values in event.launch_arguments:
-            for value in values:
-                if value.__class__ not in PLAIN and is_array(value) and self.registry.might_be_gradient(value):
-                    self._maybe_read(event, value, f"launch of {getattr(event.subject, 'key', 'a kernel')}")
+        try:
+            self._launched = self.tapes.arguments.of(event.subject, *event.launch_arguments)
+        except (AttributeError, TypeError):  # no kernel, no list of inputs: Warp refuses it next, in its own words
+            self._launched = []
+        for array, _, _ in self._launched:
+            if self.registry.might_be_gradient(array):
+                self._maybe_read(event, array, f"launch of {getattr(event.subject, 'key', 'a kernel')}")
 
     def _after_launch(self, event: Event) -> None:
         self.launches += 1
-        inputs, outputs = event.launch_arguments
+        arrays = self._launched
         on_tape = event.kind == "launch" and event.kwargs.get("record_tape", True) and not event.kwargs.get("adjoint")
         tape = event.tape if on_tape else None
-        arrays = self.tapes.launch(event.index, event.subject, inputs, outputs, tape)
+        self.tapes.launch(event.index, event.subject, arrays, tape)
         if event.tape is not None and tape is None:
             self.tapes.pass_by(event.tape, event.index, arrays)
         if tape is None:
