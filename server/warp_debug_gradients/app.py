@@ -360,14 +360,14 @@ RUNS = "evidence://runs"
 @mcp.resource(RUNS, title="Runs in the workspace's evidence", mime_type="application/json")
 def runs_resource() -> str:
     """The runs in the workspace's evidence folder, oldest first: id, operation, verdict, size."""
-    return json.dumps([run.row() for run in all_runs(Workspace.find())], indent=1)
+    return json.dumps([run.row() for run in all_runs(Workspace.served())], indent=1)
 
 
 @mcp.resource(RUNS + "/{run_id}/{name}", title="A record of a run", mime_type="text/plain")
 def run_record(run_id: str, name: str) -> str:
     """A file of a run's folder, such as result.json, report.md, output.txt, changes.diff or rerun.sh."""
     try:
-        return read_record(Workspace.find(), run_id, name)
+        return read_record(Workspace.served(), run_id, name)
     except DebugGradientsError as error:
         raise ResourceNotFoundError(error.message) from error
 
@@ -384,7 +384,7 @@ async def _answer(ctx: Context, model: Any, operation: Any, given: dict[str, Any
         await ctx.report_progress(round(progress.elapsed_s, 2), given.get("timeout_s", 50.0), message)
 
     try:
-        workspace = Workspace.find()
+        workspace = Workspace.served()
         request = model(**given)
     except ValidationError as error:
         raise ToolError("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())) from error

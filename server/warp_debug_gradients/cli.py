@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import os
 import signal
 import sys
 import traceback
@@ -440,13 +441,21 @@ def serve(
     name: Annotated[
         list[str] | None, typer.Option(metavar="HOST", help="With --http: another name clients use. Repeatable.")
     ] = None,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH", help="An interpreter outside the workspace (or a folder of them) that calls may name."
+        ),
+    ] = None,
 ) -> None:
     """Serve the same operations as MCP tools, over stdio (default) or HTTP.
 
     Elsewhere than on this machine (--host) it needs WARP_DEBUG_GRADIENTS_TOKEN, which clients send as bearer token.
     """
-    from warp_debug_gradients.workspace import Workspace
+    from warp_debug_gradients.workspace import PYTHONS_VARIABLE, Workspace
 
+    named = [*(python or []), *filter(None, [os.environ.get(PYTHONS_VARIABLE)])]
+    os.environ[PYTHONS_VARIABLE] = os.pathsep.join(named)
     print(f"Workspace: {Workspace.find().root}", file=sys.stderr, flush=True)
     if http:
         from warp_debug_gradients.http_server import serve_http

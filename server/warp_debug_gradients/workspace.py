@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warp_debug_gradients.errors import InterpreterError, WorkspaceError
 from warp_debug_gradients.schemas import Interpreter
 
 WORKSPACE_VARIABLE = "WARP_DEBUG_GRADIENTS_WORKSPACE"
+PYTHONS_VARIABLE = "WARP_DEBUG_GRADIENTS_PYTHON"  # interpreters, or folders of them, that calls of a server may name
+
+ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")  # folders of the environment that the server was started in
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The user's project folder. `root` is absolute, with symbolic links resolved."""
+    """The user's project folder. `root` is absolute, with symbolic links resolved.
+
+    pythons: what a call may name as interpreter beside those inside; None: any, since a person has named it.
+    """
 
     root: Path
+    pythons: tuple[Path, ...] | None = None
+
+    @classmethod
+    def served(cls) -> Workspace:
+        """The workspace of a server: its calls name no interpreters but those that its start allowed."""
+        listed = [Path(p).expanduser().absolute() for p in os.environ.get(PYTHONS_VARIABLE, "").split(os.pathsep) if p]
+        active = [Path(p) for name in ACTIVE if (p := os.environ.get(name))]
+        own = Path(sys.executable).parent.glob("python*")
+        return replace(cls.find(), pythons=(*listed, *active, *own))
 
     @classmethod
     def find(cls, argument: str | os.PathLike[str] | None = None) -> Workspace:
@@ -96,6 +111,12 @@ def choose_interpreter(workspace: Workspace, named: str | None) -> Interpreter:
             raise InterpreterError(
                 f"The interpreter {named[:200]} is not an executable file. Pass --python with its path."
             )
+        if not _allowed(workspace, path):
+            raise InterpreterError(
+                f"The interpreter {path} is outside the workspace {workspace.root}, and this server was not started for "
+                f"it: start it with `serve --python {path}` or with {PYTHONS_VARIABLE}={path}. A .venv in the "
+                "workspace is used unasked."
+            )
         return Interpreter(path=str(path), why="named by the caller")
     for folder in (".venv", "venv"):
         if found := _python_of(workspace.root / folder):
@@ -106,6 +127,15 @@ def choose_interpreter(workspace: Workspace, named: str | None) -> Interpreter:
     return Interpreter(
         path=sys.executable, why="the server's own: the workspace has no .venv and no virtual environment is active"
     )
+
+
+def _allowed(workspace: Workspace, path: Path) -> bool:
+    """Whether a call may name it. Of its own links only the folder's are followed: a venv's python is a link."""
+    if workspace.pythons is None:
+        return True
+    place = path.parent.resolve() / path.name
+    known = [p.parent.resolve() / p.name for p in workspace.pythons]
+    return place.is_relative_to(workspace.root) or any(place.is_relative_to(each) for each in known)
 
 
 def _python_of(environment: Path) -> Path | None:

@@ -53,6 +53,7 @@ async def test_a_session(server, project, era):
             ({"scirpt": "wrong.py"}, "Did you mean 'script'?"),
             ({"script": "wrong.py", "iteration": -1}, "greater than or equal to 0"),
             ({"script": "../wrong.py"}, "outside the workspace"),
+            ({"script": "wrong.py", "python": "/bin/sh"}, "serve --python"),
             ({"script": "missing.py"}, "no script missing.py"),
             ({}, "exactly one target"),
         ]:

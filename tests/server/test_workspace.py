@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from warp_debug_gradients.errors import InterpreterError, WorkspaceError
-from warp_debug_gradients.workspace import WORKSPACE_VARIABLE, Workspace, choose_interpreter
+from warp_debug_gradients.workspace import PYTHONS_VARIABLE, WORKSPACE_VARIABLE, Workspace, choose_interpreter
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,24 @@ def test_an_interpreter_that_cannot_run_is_refused(workspace):
         with pytest.raises(InterpreterError, match="--python"):
             choose_interpreter(workspace, named)
     assert not os.access(workspace.root / "right.py", os.X_OK)
+
+
+def test_a_server_runs_no_interpreter_that_its_start_did_not_allow(workspace, tmp_path, monkeypatch):
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", PYTHONS_VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(WORKSPACE_VARIABLE, str(workspace.root))
+    inside = _make_python(workspace.root / "envs" / "bin")
+    others = [_make_python(tmp_path / name / "bin") for name in ("one", "two")]
+    (workspace.root / "away").symlink_to(tmp_path / "one")
+
+    served = Workspace.served()
+    assert choose_interpreter(served, str(inside)).path == str(inside)
+    assert choose_interpreter(served, sys.executable).path == sys.executable
+    for path in (*others, workspace.root / "away" / "bin" / "python", inside.parent / "../../../one/bin/python"):
+        with pytest.raises(InterpreterError, match=r"serve --python"):
+            choose_interpreter(served, str(path))
+
+    monkeypatch.setenv(PYTHONS_VARIABLE, f"{others[0]}{os.pathsep}{tmp_path / 'two'}")
+    for path in others:  # the one by itself, the other by its folder
+        assert choose_interpreter(Workspace.served(), str(path)).path == str(path)
+    assert choose_interpreter(workspace, "/bin/sh").path == "/bin/sh"  # a person at the shell names what they like
