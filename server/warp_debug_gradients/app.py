@@ -16,7 +16,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
-from pydantic import Field, ValidationError, create_model, model_validator
+from pydantic import Field, JsonValue, ValidationError, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from warp_debug_gradients import __version__
@@ -411,7 +411,7 @@ def refuse_unknown_arguments(server: MCPServer) -> None:
         base = tool.fn_metadata.arg_model
         names = list(base.model_fields)
 
-        def check(data: Any, names: list[str] = names) -> Any:
+        def check(data: JsonValue, names: list[str] = names) -> JsonValue:
             for name in data if isinstance(data, dict) else ():
                 if name not in names:
                     nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
@@ -435,7 +435,7 @@ def refuse_unknown_arguments(server: MCPServer) -> None:
                 tool.parameters["properties"].get(name, {}).pop("description", None)
 
 
-def short_schema(schema: Any) -> Any:
+def short_schema(schema: JsonValue) -> Any:
     """A schema that says the same in fewer words: every client pays for the list of tools in each conversation.
 
     Titles repeat the names, and an argument that may be null is one that may be left out.
@@ -444,7 +444,7 @@ def short_schema(schema: Any) -> Any:
         return [short_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    short = {k: short_schema(v) for k, v in schema.items() if k != "title" or not isinstance(v, str)}
+    short: dict[str, Any] = {k: short_schema(v) for k, v in schema.items() if k != "title" or not isinstance(v, str)}
     options = [option for option in short.get("anyOf", []) if option != {"type": "null"}]
     if len(options) == 1:
         del short["anyOf"]

@@ -479,7 +479,8 @@ def _run(context: typer.Context, model: Any, operation: Callable[..., Awaitable[
     settings["args"] = list(context.obj or [])
     if "timeout" in options:  # what runs nothing takes neither time nor settings
         settings["timeout_s"] = options["timeout"]
-        settings["overrides"] = dict(parse_setting(text) for text in options["set_"] or [])
+        given: list[str] = options["set_"] or []
+        settings["overrides"] = dict(map(parse_setting, given))
     for name in ("engine", "method"):
         if name in options:
             settings[name] = options[name].value

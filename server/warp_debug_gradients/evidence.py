@@ -5,6 +5,7 @@
     trace.*, ...    the probe's jobs, results and progress
     output.txt      what the script printed
     sources/        copies of the user's files that were loaded; sources.json has their sha256
+    not_loaded.json sha256 of the workspace's other Python files: which of them are edited later
     result.json     the whole result
     report.md, .html  the same for people, where the operation writes one (`report RUN_ID` makes it anew)
     rerun.sh        repeats the measurement
@@ -30,6 +31,7 @@ from warp_debug_gradients.workspace import Workspace
 
 HOME = ".warp-debug-gradients"
 LARGEST_SOURCE = 4_000_000
+MOST_NOT_LOADED = 2_000  # files with a recorded hash
 SOURCE_ROOT = Path(__file__).resolve().parents[1]
 # `python -m` would put the current folder first on sys.path, and a user's random.py or types.py before the standard one.
 START = "import sys; sys.path[:] = [p for p in sys.path if p]; from warp_debug_gradients.cli import main; main()"
@@ -106,6 +108,16 @@ class Evidence:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(content)
         self.write_json("sources.json", hashes)
+        self.write_json("not_loaded.json", self._hashes_of_others(hashes))
+
+    def _hashes_of_others(self, loaded: dict[str, str]) -> dict[str, str]:
+        """Of the workspace's Python files that were not loaded."""
+        hashes: dict[str, str] = {}
+        for path in self.workspace.python_files():
+            name = self.workspace.relative(path)
+            if name not in loaded and len(hashes) < MOST_NOT_LOADED and (found := sha256(path)):
+                hashes[name] = found
+        return hashes
 
     def write_rerun(self, command: Sequence[str]) -> None:
         """`rerun.sh`: the plain command that repeats the measurement."""
@@ -128,6 +140,14 @@ class Evidence:
         """One line a finished run; a single write, so that concurrent runs do not mix."""
         with (self.home / "index.jsonl").open("a") as index:
             index.write(json.dumps({"run_id": self.run_id, **entry}, allow_nan=False) + "\n")
+
+
+def sha256(path: Path) -> str | None:
+    """Of a file's content; None where it cannot be read, or is too large for a source."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.stat().st_size <= LARGEST_SOURCE else None
+    except OSError:
+        return None
 
 
 def folder_size(folder: Path) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.resources import FunctionResource
@@ -16,7 +18,7 @@ def publish_skill(server: MCPServer) -> None:
     for text in skill.TEXTS:
         server.add_resource(
             FunctionResource.from_function(
-                fn=lambda path=text.path: skill.read(path),
+                fn=partial(skill.read, text.path),
                 uri=text.uri,
                 name=text.path,
                 title=text.title,

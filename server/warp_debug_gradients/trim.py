@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+from pydantic import JsonValue
+
 from warp_debug_gradients.schemas import (
     BisectStepsResult,
     Detail,
@@ -22,6 +24,7 @@ MOST = 5600  # characters of a concise answer: with the note about what was cut,
 HEADLINE = {"verdict", "reason", "error", "next"}  # kept where they are null, too: that says something
 KEPT = {"notes", "shape", "bounds"}
 DIGITS = 6
+NO_LIST: tuple[str, list[Any]] = ("", [])
 
 
 def trimmed(result: R, detail: Detail) -> R:
@@ -73,10 +76,10 @@ def payload(result: Result, detail: Detail) -> dict[str, Any]:
     whole = trimmed(result, detail).model_dump(mode="json")
     if detail == "full":
         return whole
-    short = {k: _compact(v) for k, v in whole.items() if not _empty(v) or k in HEADLINE}
+    short: dict[str, Any] = {k: _compact(v) for k, v in whole.items() if not _empty(v) or k in HEADLINE}
     lengths: dict[str, tuple[int, int]] = {}
     while len(json.dumps(short)) > MOST:
-        name, items = max(_lists(short), key=_bulk, default=("", []))
+        name, items = max(_lists(short), key=_bulk, default=NO_LIST)
         if not items:
             break
         left = len(items) // 2
@@ -94,7 +97,7 @@ def _bulk(found: tuple[str, list[Any]]) -> float:
     return len(json.dumps(found[1])) / (4 if found[0] == "causes" else 1)
 
 
-def _compact(value: Any) -> Any:
+def _compact(value: JsonValue) -> JsonValue:
     """Without empty fields; numbers with six digits."""
     if isinstance(value, dict):
         return {k: _compact(v) for k, v in value.items() if not _empty(v)}
@@ -103,11 +106,11 @@ def _compact(value: Any) -> Any:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-def _empty(value: Any) -> bool:
+def _empty(value: JsonValue) -> bool:
     return value is None or value in ([], {})
 
 
-def _lists(value: Any, name: str = "") -> Iterator[tuple[str, list[Any]]]:
+def _lists(value: JsonValue, name: str = "") -> Iterator[tuple[str, list[Any]]]:
     """Every list that may be cut, with its name; of the causes the first stays."""
     if isinstance(value, dict):
         for key, inner in value.items():

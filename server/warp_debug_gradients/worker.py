@@ -20,6 +20,7 @@ from typing import Any
 
 import anyio
 import psutil
+from pydantic import JsonValue
 
 from warp_debug_gradients.environment import probe_environment
 from warp_debug_gradients.errors import EvidenceLost, InterpreterError
@@ -237,7 +238,7 @@ async def _watch(path: Path, on_progress: OnProgress | None, stage: str, started
         lines, position = _complete_lines(path, position)
         for line in lines:
             with suppress(ValueError):
-                item = json.loads(line)
+                item: JsonValue = json.loads(line)
                 latest = item if isinstance(item, dict) else latest
         elapsed = time.monotonic() - started
         if lines or elapsed - last >= HEARTBEAT_S:
@@ -287,7 +288,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     try:
         if path.stat().st_size > LARGEST_RESULT:
             return None
-        value = json.loads(path.read_text())
+        value: JsonValue = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +15,9 @@ WORKSPACE_VARIABLE = "WARP_DEBUG_GRADIENTS_WORKSPACE"
 PYTHONS_VARIABLE = "WARP_DEBUG_GRADIENTS_PYTHON"  # interpreters, or folders of them, that calls of a server may name
 
 ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")  # folders of the environment that the server was started in
+
+PASSED_OVER = {"node_modules", "site-packages", "__pycache__", "venv", "env"}
+MOST_FILES = 20_000  # looked at for Python files
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,16 @@ class Workspace:
         if not resolved.is_dir():
             raise WorkspaceError(f"The {what} {path} is not a folder of the workspace {self.root}.")
         return resolved
+
+    def python_files(self) -> Iterator[Path]:
+        """The project's own modules, without environments and hidden folders; the first ones of a very large tree."""
+        looked_at = 0
+        for here, folders, names in os.walk(self.root):
+            folders[:] = sorted(f for f in folders if f not in PASSED_OVER and not f.startswith("."))
+            looked_at += len(names)
+            if looked_at > MOST_FILES:
+                return
+            yield from (Path(here) / name for name in sorted(names) if name.endswith(".py"))
 
     def relative(self, path: str | os.PathLike[str]) -> str:
         """`path` as the user would write it: relative to the workspace, else absolute."""

@@ -78,6 +78,21 @@ async def test_an_edit_that_is_not_loaded_is_not_judged(workspace):
     assert result.causes
 
 
+async def test_a_file_that_is_only_touched_is_not_edited(workspace):
+    """Written again with the same content: by a formatter, a checkout, an editor."""
+    elsewhere = workspace.root / "elsewhere.py"
+    elsewhere.write_text("repaired = False\n")
+    await check(workspace, script="wrong.py")
+    later = time.time() + 5.0
+    os.utime(elsewhere, (later, later))
+    result = await verify(workspace)
+    assert (result.outcome, result.reason, result.edited_elsewhere) == ("not_fixed", "nothing_changed", [])
+    elsewhere.write_text("repaired = True\n")
+    os.utime(elsewhere, (1.0, 1.0))  # copied with its old date
+    result = await verify(workspace)
+    assert (result.reason, result.edited_elsewhere) == ("edit_not_loaded", ["elsewhere.py"])
+
+
 async def test_a_program_that_does_not_run_any_more(workspace, fakes):
     await check(workspace, script="wrong.py")
     result = await verify(workspace)

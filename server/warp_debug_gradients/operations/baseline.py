@@ -39,6 +39,7 @@ class RecordedCheck:
     checks: list[dict[str, Any]]
     options: dict[str, Any]
     sources: dict[str, str]
+    not_loaded: dict[str, str]
 
     @property
     def headline(self) -> dict[str, Any]:
@@ -106,6 +107,7 @@ def read_run(folder: Path) -> RecordedCheck:
         checks=read_json(folder / "evaluate.json").get("checks") or [],
         options=read_json(folder / "evaluate.job.json").get("options") or {},
         sources=read_json(folder / "sources.json"),
+        not_loaded=read_json(folder / "not_loaded.json"),
     )
 
 

@@ -199,7 +199,8 @@ def _multiplies(value: ast.expr, target: str) -> bool:
 
 
 def _reached(start: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> list[ast.FunctionDef]:
-    reached, queue = [], [start]
+    reached: list[ast.FunctionDef] = []
+    queue = [start]
     while queue:
         function = queue.pop(0)
         if function in reached:

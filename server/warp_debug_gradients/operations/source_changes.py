@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 from datetime import datetime, timezone
 from pathlib import Path
 
+from warp_debug_gradients.evidence import sha256
+from warp_debug_gradients.operations.baseline import RecordedCheck
 from warp_debug_gradients.schemas import FileChange
 from warp_debug_gradients.workspace import Workspace
 
 SHOWN = 120  # lines of the diff in the result; all of it is in the evidence
-PASSED_OVER = {"node_modules", "site-packages", "__pycache__", "venv", "env"}
-MOST_FILES = 20_000  # looked at, for files that were edited and are not loaded
 NAMED = 5
 
 
@@ -43,26 +42,22 @@ def shortened(diff: str, evidence: str) -> str:
     return "\n".join([*lines[:SHOWN], f"... {len(lines) - SHOWN} more lines: {evidence}/changes.diff", ""])
 
 
-def edited_but_not_loaded(workspace: Workspace, run_id: str, loaded: dict[str, str]) -> list[str]:
-    """Python files of the workspace that were written after the baseline began and that this run did not load."""
+def edited_but_not_loaded(workspace: Workspace, baseline: RecordedCheck, loaded: dict[str, str]) -> list[str]:
+    """Python files of the workspace that were edited after the baseline and that this run did not load: those whose content
+    is not what the baseline recorded; where it recorded none, those written since."""
+    run_id, contents = baseline.run_id, {**baseline.not_loaded, **baseline.sources}
     began = datetime.strptime(run_id[:15], "%Y%m%dT%H%M%S").replace(tzinfo=timezone.utc).timestamp()
     found: list[tuple[float, str]] = []
-    looked_at = 0
-    for here, folders, names in os.walk(workspace.root):
-        folders[:] = [f for f in folders if f not in PASSED_OVER and not f.startswith(".")]
-        looked_at += len(names)
-        if looked_at > MOST_FILES:
-            break
-        for name in names:
-            path = Path(here) / name
-            if path.suffix != ".py" or workspace.relative(path) in loaded:
-                continue
-            try:
-                modified = path.stat().st_mtime
-            except OSError:
-                continue
-            if modified > began + 1.0:
-                found.append((modified, workspace.relative(path)))
+    for path in workspace.python_files():
+        name = workspace.relative(path)
+        if name in loaded:
+            continue
+        try:
+            modified = path.stat().st_mtime
+        except OSError:
+            continue
+        if sha256(path) != contents[name] if name in contents else modified > began + 1.0:
+            found.append((modified, name))
     return [name for _, name in sorted(found, reverse=True)[:NAMED]]
 
 

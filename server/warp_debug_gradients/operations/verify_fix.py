@@ -109,7 +109,7 @@ def _compare_files(result: VerifyFixResult, measurement: Measurement[Any], basel
         (folder / "changes.diff").write_text(diff)
         result.diff = shortened(diff, measurement.evidence.relative)
     if not result.files:
-        result.edited_elsewhere = edited_but_not_loaded(measurement.workspace, baseline.run_id, now)
+        result.edited_elsewhere = edited_but_not_loaded(measurement.workspace, baseline, now)
     if baseline.trace.get("warp_version") != result.warp_version and result.warp_version:
         old, new = str(baseline.trace.get("warp_version")), str(result.warp_version)
         text = f"Warp {old} measured the baseline, Warp {new} this run"

@@ -104,7 +104,7 @@ class Kernel:
 
     def flows(self, path: str) -> Paths:
         """The arrays that what is written to `path` depends on differentiably."""
-        return frozenset().union(*(s.deps for s in self.stores if s.path == path))
+        return NONE.union(*(s.deps for s in self.stores if s.path == path))
 
     @property
     def written(self) -> set[str]:
@@ -317,7 +317,7 @@ class _Reader:
             return self.call(frame, node)
         if isinstance(node, (ast.Compare, ast.BoolOp)):
             parts = [self.value(frame, c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
-            return Value(NONE, frozenset().union(*(p.vals for p in parts)))
+            return Value(NONE, UNREAD.union(*(p.vals for p in parts)))
         if isinstance(node, ast.IfExp):
             test = self.value(frame, node.test)
             parts = self.value(frame, node.body) | self.value(frame, node.orelse)
@@ -325,7 +325,7 @@ class _Reader:
             return Value(parts.deps, parts.vals | test.vals)
         if isinstance(node, (ast.Tuple, ast.List, ast.Slice, ast.Starred)):
             parts = [self.value(frame, c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
-            return Value(frozenset().union(*(p.deps for p in parts)), frozenset().union(*(p.vals for p in parts)))
+            return Value(NONE.union(*(p.deps for p in parts)), UNREAD.union(*(p.vals for p in parts)))
         return Value()
 
     def load(self, frame: _Frame, node: ast.Subscript | ast.Attribute) -> Value:
@@ -392,8 +392,8 @@ class _Reader:
         if (short in ATOMICS or short in ("tile_store", "tile_atomic_add")) and node.args:
             return self.write_call(frame, node, short)
         parts = [self.argument(frame, each) for each in arguments]
-        deps = frozenset().union(*(p.deps for p in parts))
-        vals = frozenset().union(*(p.vals for p in parts))
+        deps = NONE.union(*(p.deps for p in parts))
+        vals = UNREAD.union(*(p.vals for p in parts))
         if short in PLAIN:
             return Value()
         if short in PIECEWISE:
@@ -401,7 +401,7 @@ class _Reader:
         if short in PRODUCTS and len(parts) >= 2:
             self.product(parts[0], parts[1], False)
         elif short in CHOICES and parts:
-            deps = frozenset().union(*(p.deps for p in parts[1:]))
+            deps = NONE.union(*(p.deps for p in parts[1:]))
             self.need(parts[0].vals, deps)
         elif short not in LINEAR and not short.startswith(BUILDERS):
             self.need(vals, deps)
@@ -420,7 +420,7 @@ class _Reader:
         target = self.value(frame, first)
         rest = [self.value(frame, a) for a in [*node.args[1:], *(k.value for k in node.keywords)]]
         value = rest[-1] if rest else Value()
-        index_vals = frozenset().union(*(r.vals for r in rest[:-1]))
+        index_vals = UNREAD.union(*(r.vals for r in rest[:-1]))
         path = target.alias
         if path is not None:
             how = "store" if name == "tile_store" else "accumulate" if name.endswith(("_add", "_sub")) else "update"
@@ -439,8 +439,8 @@ class _Reader:
         names = [a.arg for a in function.args.args]
         native = compiled is not None and compiled.kind == "func_native"
         if native or self.depth >= MAX_DEPTH:
-            deps = frozenset().union(*(v.deps for v in [*values, *keyed.values()]))
-            vals = frozenset().union(*(v.vals for v in [*values, *keyed.values()]))
+            deps = NONE.union(*(v.deps for v in [*values, *keyed.values()]))
+            vals = UNREAD.union(*(v.vals for v in [*values, *keyed.values()]))
             self.need(vals, deps)
             return Value(deps, vals)
         env = {**dict(zip(names, values)), **keyed}
@@ -467,7 +467,7 @@ class _Reader:
                 self.kernel.needed.add((path, load))
 
     def controls(self, frame: _Frame) -> Reads:
-        return frozenset().union(*(c.vals for c in frame.control))
+        return UNREAD.union(*(c.vals for c in frame.control))
 
     def note(
         self,

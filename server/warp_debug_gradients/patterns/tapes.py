@@ -140,7 +140,7 @@ def _start(story: Story, backward: Event) -> int:
 
 def _windows(story: Story) -> Iterator[Hit]:
     """State that was computed under an earlier tape, or under none, and goes into this one."""
-    origin: dict[Array, tuple[Event, TapeValue | None, list]] = {}  # type: ignore[type-arg]
+    origin: dict[Array, tuple[Event, TapeValue | None, list[tuple[object, ...]]]] = {}
     finished: set[TapeValue] = set()
     entered: dict[TapeValue, Event] = {}
     read_gradients = {

@@ -107,7 +107,7 @@ def _made(rehearsal: Rehearsal, short: str, node: ast.Call, args: list[Any], key
         base = given if not keywords["copy"].value else None
     dtype = keywords.get("dtype") or (args[1] if len(args) > 1 and short != "full" else None)
     text = dtype.name if isinstance(dtype, Warp) else getattr(dtype, "name", "") or ""
-    arrays, grads = host_sources([given]) if short in ("array", "from_numpy") else (frozenset(), frozenset())
+    arrays, grads = host_sources([given] if short in ("array", "from_numpy") else [])
     return rehearsal.new_array(
         node,
         grads,

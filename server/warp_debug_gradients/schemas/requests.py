@@ -73,5 +73,6 @@ class BisectStepsRequest(Target):
         None, description="With 'knob' and 'sweep': a module constant such as 'train.NUM_STEPS' (run_repro lists them)."
     )
     values: list[int | float] = Field(
-        default_factory=list, description="With `knob`: the values to try. Default: bisection below the present value."
+        default_factory=list[int | float],
+        description="With `knob`: the values to try. Default: bisection below the present value.",
     )
