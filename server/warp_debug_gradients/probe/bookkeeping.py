@@ -16,8 +16,8 @@ import numpy as np
 from .arrays import float_parts, host, is_array, overwrite, scalars
 from .clobbered import Clobbered, clobbered_reads, judge
 from .cuts import Part, first_touched
+from .events import Event
 from .gradients import Contents, contents_of, copied, gradient_holders, release, run_adjoint
-from .hooks import Event
 from .ledger import Jump, Term
 from .products import Products, total
 from .recorded import Operation, parts_of

@@ -32,7 +32,8 @@ from . import forking, names, quarantine
 from .arrays import first_scalar, host, is_array, overwrite, quiet, scalars
 from .consumption import consumed
 from .evaluator import Reply, Request, blank_reply
-from .hooks import Event, Hub
+from .events import Event
+from .hub import Hub
 from .registry import Registry
 from .trace import Watch
 

@@ -1,207 +1,15 @@
-"""Patches Warp's public entry points and numbers what the user's program does with them.
-
-An *event* is an outermost call: `array.assign` calls `wp.copy`, which is one event, not two. The same
-program gives the same numbers every time, which is how a later run finds the place again.
-A listener gets `before(event)`, `after(event)` and `created(array)`; this file decides nothing.
-"""
+"""Patches Warp's public entry points, so that each outermost call of the program becomes an event of the hub."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import sys
-from threading import get_ident
-from typing import Any, Callable, Iterable, NamedTuple, Protocol
+from typing import Any, Callable
 
 from .arrays import IS_QUIET
-from .graphs import Graphs
-
-COMMAND_ARGUMENTS = "_warp_debug_gradients_arguments"  # attribute on wp.Launch: what it launches with
-NATIVE_FUNCTIONS = {  # functions of wp.utils that run in native code, on no tape -> the arguments that they write
-    "array_scan": {"out_array"},
-    "array_sum": {"out"},
-    "array_inner": {"out"},
-    "radix_sort_pairs": {"keys", "values"},
-    "segmented_sort_pairs": {"keys", "values"},
-    "runlength_encode": {"run_values", "run_lengths", "run_count"},
-}
-
-
-class Event:
-    """One outermost call. `subject` is the array, tape or kernel it works on; of a graph, why it was not followed.
-
-    tape: the tape that records it, or None. replay: the call of a captured graph that is made again here.
-    function: Warp's own, behind the hook.
-    """
-
-    __slots__ = ("args", "function", "index", "kind", "kwargs", "replay", "result", "subject", "tape")
-
-    def __init__(
-        self,
-        index: int,
-        kind: str,
-        subject: Any,
-        args: tuple,
-        kwargs: dict,
-        tape: Any,
-        replay: Any = None,
-        function: Any = None,
-    ):
-        self.function = function
-        self.tape = tape
-        self.replay = replay
-        self.index = index
-        self.kind = kind
-        self.subject = subject
-        self.args = args
-        self.kwargs = kwargs
-        self.result: Any = None
-
-    def argument(self, position: int, name: str, default: Any = None) -> Any:
-        """One argument of the call, however it was passed. Position 0 of a method is `self`."""
-        return self.args[position] if len(self.args) > position else self.kwargs.get(name, default)
-
-    @property
-    def launch_arguments(self) -> tuple[Any, Any]:
-        """The inputs and outputs of a launch, or those that a recorded command was made with."""
-        if self.kind == "command":
-            return self.args[0].__dict__.get(COMMAND_ARGUMENTS, ()), ()
-        return self.argument(2, "inputs") or (), self.argument(3, "outputs") or ()
-
-    @property
-    def native_arguments(self) -> list[tuple[str, Any, bool]]:
-        """(name, value, whether it is written) of the arguments of a native function of `wp.utils`."""
-        written = NATIVE_FUNCTIONS.get(getattr(self.function, "__name__", ""))
-        if written is None:
-            return []
-        given = inspect.signature(self.function).bind_partial(*self.args, **self.kwargs).arguments
-        return [(name, value, name in written) for name, value in given.items()]
-
-
-class Patch(NamedTuple):
-    """An attribute of Warp's that a wrapper has taken the place of."""
-
-    owner: Any
-    name: str
-    original: Any
-    wrapper: Any
-
-
-class Listener(Protocol):
-    def before(self, event: Event) -> None: ...
-    def after(self, event: Event) -> None: ...
-    def created(self, array: Any) -> None: ...
-    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None: ...
-
-
-class Hub:
-    """Counts events and passes them on. Events of other threads and of the probe itself are not seen."""
-
-    def __init__(self, listener: Listener, context: Any, place_of_caller: Callable[[], Any] = lambda: None):
-        self.listener = listener
-        self.context = context
-        self.graphs = Graphs(context)
-        self.place_of_caller = place_of_caller
-        self.count = 0
-        self.depth = 0
-        self.compile_seconds = 0.0
-        self._thread = get_ident()
-        self._following = False
-        self.idle_before = 0  # events below this number are only counted, but for backward: nobody waits for them
-        self._patches: list[Patch] = []
-
-    def patch(self, owner: Any, name: str, wrapper: Any) -> None:
-        """Put `wrapper` in the place of an attribute of Warp's."""
-        self._patches.append(Patch(owner, name, owner.__dict__.get(name, getattr(owner, name)), wrapper))
-        setattr(owner, name, wrapper)
-
-    def stand_down(self, creations: bool) -> None:
-        """From here on only backward is waited for: Warp's own functions come back, and cost nothing.
-
-        creations: the numbers of arrays still to be made are needed. Captures of graphs stay watched, since a
-        backward may be called inside one; the first one has everything watched again.
-        """
-        if self.graphs.in_use:
-            return
-        self.idle_before = sys.maxsize  # for those that hold a wrapper under a name of their own
-        for patch in self._patches:
-            if patch.name not in _ALWAYS_PATCHED and not (creations and patch.name == "__init__"):
-                setattr(patch.owner, patch.name, patch.original)
-
-    def stand_up(self) -> None:
-        """Undo `stand_down`, but for the events' numbers."""
-        for patch in self._patches:
-            setattr(patch.owner, patch.name, patch.wrapper)
-
-    def follow_thread(self) -> None:
-        """A tape is entered: the first thread that does so is the one that trains, and the one that is watched."""
-        if not self._following and self.depth == 0:
-            self._thread, self._following = get_ident(), True
-
-    def unseen(self) -> bool:
-        return self.depth > 0 or IS_QUIET[0] or get_ident() != self._thread
-
-    def is_idle(self, kind: str) -> bool:
-        return kind != "backward" and self.graphs.active is None
-
-    def count_only(self, original: Callable, args: tuple, kwargs: dict) -> Any:
-        """An event that nobody waits for: the fast path of evaluations."""
-        self.count += 1
-        self.depth += 1
-        try:
-            return original(*args, **kwargs)
-        finally:
-            self.depth -= 1
-
-    def run(self, kind: str, subject: Any, original: Callable, args: tuple, kwargs: dict, replay: Any = None) -> Any:
-        """Make a call as an event; during a capture, keep it for the launches of the graph instead."""
-        if self.graphs.active is not None:
-            self.count += 1
-            self.depth += 1
-            try:
-                return self.graphs.record(kind, subject, original, args, kwargs, self.place_of_caller())
-            finally:
-                self.depth -= 1
-        runtime = self.context.runtime
-        if replay is not None:
-            tape = replay.tape
-        elif kind == "record_func":  # it may be called outside of the tape's `with`
-            tape = subject
-        else:
-            tape = runtime.tape if runtime is not None else None
-        function = replay.original if replay is not None else original
-        event = Event(self.count, kind, subject, args, kwargs, tape, replay, function)
-        self.count += 1
-        self.listener.before(event)  # may fork; a child may end here
-        self.depth += 1
-        try:
-            event.result = original(*args, **kwargs)
-        finally:
-            self.depth -= 1
-        self.listener.after(event)
-        return event.result
-
-    def launch_graph(self, graph: Any, original: Callable, args: tuple, kwargs: dict) -> Any:
-        """Make the calls of a captured graph again, each as an event."""
-        capture = self.graphs.of(graph)
-        if capture is None:
-            return self.run("capture_launch", self.graphs.not_followed(graph), original, args, kwargs)
-        self._make_again(capture.calls)
-        return None
-
-    def _make_again(self, calls: Iterable[Any]) -> None:
-        for call in calls:
-            if call.branches:
-                for branch in self.graphs.chosen(call):
-                    self._make_again(branch)
-                continue
-            with self.graphs.replaying(call) as function:
-                self.run(call.kind, call.subject, function, call.args, call.kwargs, replay=call)
-
-
-# What a run that waits for nothing but backward goes on watching (see Hub.stand_down).
-_CAPTURES = ("capture_begin", "capture_end", "capture_launch", "capture_if", "capture_while")
-_ALWAYS_PATCHED = frozenset({"backward", "__enter__", *_CAPTURES})  # a tape may be entered in another thread
+from .events import COMMAND_ARGUMENTS, NATIVE_FUNCTIONS, Listener
+from .hub import CAPTURES, Hub
 
 
 def _argument(args: tuple, kwargs: dict, position: int, name: str) -> Any:
@@ -407,7 +215,7 @@ def _patch_native(wp: Any, hub: Hub) -> None:
 
 
 def _patch_capture(wp: Any, hub: Hub) -> None:
-    names = _CAPTURES[:3]
+    names = CAPTURES[:3]
     if not all(hasattr(wp, name) for name in names):
         return
     begin, end, launch = (getattr(wp, name) for name in names)

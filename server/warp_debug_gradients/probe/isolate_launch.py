@@ -16,8 +16,8 @@ from . import isolate
 from .arrays import host, overwrite
 from .cuts import first_touched
 from .evaluator import EPS, SEED, typical_size
+from .events import Event
 from .gradients import Contents, contents_of, gradient_holders, release, run_adjoint
-from .hooks import Event
 from .recorded import Access, Operation
 from .recording import Recorder
 from .shadows import BEFORE, WRITTEN, Shadows, memory, view_of

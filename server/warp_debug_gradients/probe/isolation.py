@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from . import forking
 from .arrays import quiet
-from .hooks import Event
+from .events import Event
 from .isolate_function import custom_functions, isolate_function, unanswered, user_kernels
 from .isolate_launch import chosen, isolate_launches
 from .recording import Recorder

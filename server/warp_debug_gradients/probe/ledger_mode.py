@@ -20,7 +20,7 @@ import numpy as np
 from . import cuts, forking, quarantine
 from .access import argument_access
 from .evaluator import DIRECTIONS, direction_key, random_directions
-from .hooks import Event
+from .events import Event
 from .isolation import functions_alone, launches_alone, warps_own_check
 from .ledger_passes import Unperturbed, failed
 from .ledger_result import assemble, derivative_of, sampled

@@ -17,8 +17,8 @@ from . import forking
 from .arrays import is_array, quiet, scalars
 from .bookkeeping import Book, Stepper
 from .clobbered import same
+from .events import Event
 from .gradients import gradient_holders
-from .hooks import Event
 from .ledger import Term
 from .recording import Recorder
 from .registry import root

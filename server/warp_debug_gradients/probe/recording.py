@@ -13,7 +13,7 @@ import numpy as np
 from . import names
 from .arrays import arrays_in, extent, first_scalar, is_array, overwrite, scalars
 from .cuts import Cuts, Part, Shape
-from .hooks import Event
+from .events import Event
 from .recorded import Access, Operation, Recording, Write
 from .registry import PLAIN, Registry, root, span
 from .shadows import BEFORE, WRITTEN, ArenaFull, Shadows

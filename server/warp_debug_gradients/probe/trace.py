@@ -16,7 +16,7 @@ import numpy as np
 from . import names, quarantine
 from .arrays import checksum, describe_dtype, first_scalar, is_array, is_differentiable, overlap, quiet, scalars
 from .consumption import Entry
-from .hooks import Event
+from .events import Event
 from .leads import Lead, Leads
 from .leaves import Leaf, Leaves
 from .registry import LaunchArguments, Registry, root
