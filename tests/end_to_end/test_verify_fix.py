@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sweep
 import truths
+from mcp import Client, StdioServerParameters
 
 TIMEOUT = "200"
 PROGRAM = """
@@ -178,6 +179,71 @@ def test_rerun_from_a_clean_shell(project):
     assert (done.returncode, again["verdict"]) == (1, "disagree")
     for number in ("autodiff", "finite_difference", "error"):
         assert again["gradient"][number] == pytest.approx(first["gradient"][number], rel=1e-6)
+
+
+RERUN = """
+import numpy as np
+import warp as wp
+
+
+@wp.kernel
+def swell(x: wp.array(dtype=float), k: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] + 0.2 * wp.sin(k[0] * x[i])
+
+
+@wp.kernel
+def misfit(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, (x[i] - 1.3) * (x[i] - 1.3))
+
+
+k = wp.array([0.7], dtype=float, requires_grad=True)
+loss = wp.zeros(1, dtype=float, requires_grad=True)
+cells = [wp.zeros(4, dtype=float, requires_grad=True) for _ in range(2)]
+for it in range(2):
+    loss.zero_()
+    cells[0].assign(np.linspace(0.4, 1.0, 4))
+    with wp.Tape() as tape:
+        for s in range(2):
+            wp.launch(swell, 4, inputs=[cells[s % 2], k], outputs=[cells[(s + 1) % 2]])
+        wp.launch(misfit, 4, inputs=[cells[0]], outputs=[loss])
+    tape.backward(loss)
+    k.assign(k.numpy() - 0.05 * k.grad.numpy())
+    tape.zero()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_a_baseline_of_the_rerun_engine(tmp_path):
+    """Measured at a shell, verified over MCP: by the same engine, in runs of their own, with the numbers of before."""
+    (tmp_path / "train.py").write_text(RERUN)
+    before = baseline(tmp_path, "--engine", "rerun", "--iteration", "0")
+    assert before["engine"] == "rerun"
+    repaired = edited(
+        RERUN, [("range(2)]", "range(3)]"), ("[s % 2]", "[s]"), ("(s + 1) % 2", "s + 1"), ("[cells[0]]", "[cells[2]]")]
+    )
+    (tmp_path / "train.py").write_text(repaired)
+    environment = truths.environment()
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "warp_debug_gradients", "serve"], cwd=str(tmp_path),
+        env={k: environment[k] for k in ("PATH", "HOME", "PYTHONPATH", "WARP_CACHE_PATH") if k in environment},
+    )  # fmt: skip
+    async with Client(server) as client:
+        answer = await client.call_tool("verify_fix", {"workflow": False, "timeout_s": float(TIMEOUT)})
+    assert not answer.is_error, answer.content
+    result = answer.structured_content
+    assert result["outcome"] == "fixed", result["message"]
+    evaluated = json.loads((tmp_path / result["evidence"] / "evaluate.json").read_text())
+    assert evaluated["engine"] == "rerun"
+    assert [c["iteration"] for c in evaluated["checks"]] == [0, 1]
+    options = [
+        json.loads((tmp_path / r["evidence"] / "evaluate.job.json").read_text())["options"] for r in (before, result)
+    ]
+    assert options[0] == options[1]
+    assert result["before"]["finite_difference"] == pytest.approx(result["after"]["finite_difference"], rel=1e-6)
+    assert not list((tmp_path / result["evidence"]).glob("evaluations*"))
 
 
 @pytest.mark.slow

@@ -63,6 +63,17 @@ def test_an_overwrite_that_restoring_repairs_is_proven():
     assert "self.now" in cause.repair
 
 
+def test_a_content_that_was_zero_is_moved_by_an_amount_not_by_inf():
+    row = overwrite()
+    row["change"] = {"max_abs": 0.125, "relative": "inf"}
+    text = "; ".join(only(ledger(jumps=[jump()], overwrites=[row], what_if=what_if(0.2, 4e-5))).evidence)
+    assert "moved by 0.125 from zero" in text
+    assert "inf" not in text
+    row["change"] = {"max_abs": "inf", "relative": "inf"}  # overwritten with infinities
+    text = "; ".join(only(ledger(jumps=[jump()], overwrites=[row], what_if=what_if(0.2, 4e-5))).evidence)
+    assert "moved by inf" in text
+
+
 def test_an_overwrite_that_restoring_does_not_repair_is_not_proven():
     assert only(ledger(overwrites=[overwrite()], what_if=what_if(0.2, 0.15))).confidence == "likely"
     assert only(ledger(overwrites=[overwrite()])).confidence == "likely"

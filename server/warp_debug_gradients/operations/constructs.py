@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 REPAIRS = {
@@ -104,9 +105,8 @@ def imported_calls(source: str, kernel: str) -> set[str]:
 
 def _reached_from(source: str, kernel: str) -> tuple[ast.Module | None, list[ast.FunctionDef]]:
     """The syntax tree, and `kernel` with the functions of the file that it calls; (None, []) where it is not there."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    tree = parsed(source)
+    if tree is None:
         return None, []
     functions: dict[str, ast.FunctionDef] = {}
     for node in ast.walk(tree):
@@ -229,6 +229,15 @@ def _decorated(node: ast.FunctionDef, name: str) -> str | None:
         if isinstance(d, ast.Call) and called(d) == name and d.args:
             return ast.unparse(d.args[0]).rsplit(".", 1)[-1]
     return None
+
+
+@lru_cache(maxsize=16)  # one file is asked about loop by loop, launch by launch
+def parsed(source: str) -> ast.Module | None:
+    """The syntax tree, if the source has one. It is shared: to be looked at, not changed."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
 
 
 def called(call: ast.Call) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from warp_debug_gradients.operations import ledger as ledgers
-from warp_debug_gradients.operations.ledger_causes import ledger_causes, percent, restored_text
+from warp_debug_gradients.operations.ledger_causes import ledger_causes, restored_text
 from warp_debug_gradients.operations.measurement import Measurement
+from warp_debug_gradients.render.text import moved_by, percent
 from warp_debug_gradients.schemas import (
     EnableTrackerRequest,
     EnableTrackerResult,
@@ -153,7 +154,8 @@ def in_words(row: Overwrite) -> str:
     reader = row.reader
     read_by = (reader.kernel if reader else None) or "its reader"
     read_at = f" ({reader.file}:{reader.line})" if reader and reader.file else ""
-    moved = f", moved by {percent(row.change.relative)}" if row.change and row.change.relative is not None else ""
+    change = row.change
+    moved = f", moved by {moved_by(change.relative, change.max_abs)}" if change and change.relative is not None else ""
     allocated = f" ({row.allocated.file}:{row.allocated.line})" if row.allocated else ""
     if row.how == "in_kernel":
         return f"{read_by}{read_at} overwrites its own input {row.variable}{allocated}{moved}"

@@ -8,21 +8,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from warp_debug_gradients.operations.constructs import called
+from warp_debug_gradients.operations.constructs import called, parsed
 from warp_debug_gradients.workspace import Workspace
 
 PLAIN_MAKERS = {"zeros", "ones", "empty", "full", "zeros_like", "empty_like", "range"}  # make an array, need no adjoint
 READS = {"print", "append", "float"}  # statements that only look at a value
 
 Place = dict[str, Any]
-
-
-def parsed(source: str) -> ast.Module | None:
-    """The syntax tree, if the source has one."""
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError):
-        return None
 
 
 def text_of(workspace: Workspace, place: Place | None) -> str | None:

@@ -11,10 +11,11 @@ from typing import Any
 
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import ledger as ledgers
+from warp_debug_gradients.operations.constructs import parsed
 from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
 from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
-from warp_debug_gradients.operations.ledger_causes import percent
 from warp_debug_gradients.operations.measurement import Measurement, refuse_unusable, script_error
+from warp_debug_gradients.render.text import percent
 from warp_debug_gradients.schemas import BisectStepsRequest, BisectStepsResult, Cause, KnobPoint, NextCall, as_float
 
 AT_ONCE = max(1, min(4, (os.cpu_count() or 2)))
@@ -292,10 +293,10 @@ def present_value(measurement: Measurement[Any], knob: str) -> Number | None:
 def constant(file: Path, name: str) -> Number | None:
     """`name = 40` at the top level of a file."""
     try:
-        tree = ast.parse(file.read_text(errors="replace"))
-    except (OSError, SyntaxError, ValueError):
+        tree = parsed(file.read_text(errors="replace"))
+    except OSError:
         return None
-    for node in tree.body:
+    for node in tree.body if tree else ():
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         )

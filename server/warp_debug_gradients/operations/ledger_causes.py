@@ -14,6 +14,7 @@ from typing import Any
 from warp_debug_gradients.operations.constructs import REPAIRS, Construct
 from warp_debug_gradients.operations.isolated import in_words as isolated_in_words
 from warp_debug_gradients.operations.isolated import launch_alone, wrong_functions
+from warp_debug_gradients.render.text import moved_by, percent
 from warp_debug_gradients.schemas import Cause, as_float
 from warp_debug_gradients.versions import known_defects
 
@@ -603,7 +604,8 @@ def _left_over(term: dict[str, Any]) -> str:
 
 def _clobbered(row: dict[str, Any]) -> str:
     reader, writer, change = row.get("reader") or {}, row.get("writer") or {}, row.get("change") or {}
-    moved = f"; its values moved by {percent(change.get('relative'))}" if change.get("relative") is not None else ""
+    relative = change.get("relative")
+    moved = f"; its values moved by {moved_by(relative, change.get('max_abs'))}" if relative is not None else ""
     if row.get("how") == "in_kernel":
         return (
             f"kernel {reader.get('kernel')} (launched at {_at(reader)}) overwrites its own input {row.get('variable')}"
@@ -621,13 +623,6 @@ def _jumped(jump: dict[str, Any]) -> str:
     noise = f" (noise {percent(jump.get('noise'))})" if jump.get("noise") is not None else ""
     kernel = f" ({jump['kernel']})" if jump.get("kernel") else ""
     return f"{_at(jump) or 'an op'}{kernel} puts in {percent(jump.get('share'))} of the derivative{ops}{noise}"
-
-
-def percent(value: Any) -> str:
-    """A share, signed, with three digits; non-finite values by name."""
-    if value is None or isinstance(value, str):
-        return str(value if value is not None else "?")
-    return f"{100 * value:.3g}%"
 
 
 def _at(where: dict[str, Any]) -> str:

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warp_debug_gradients.operations.constructs import called
-from warp_debug_gradients.operations.host_places import parsed
+from warp_debug_gradients.operations.constructs import called, parsed
 from warp_debug_gradients.operations.iterations import losses
 from warp_debug_gradients.operations.knob import constant
-from warp_debug_gradients.operations.ledger_causes import percent
 from warp_debug_gradients.operations.measurement import Measurement
+from warp_debug_gradients.render.text import percent
 from warp_debug_gradients.schemas import Cause, as_float
 
 SOLVER_WORDS = {

@@ -10,7 +10,7 @@ import json
 from warp_debug_gradients.render.diagnosis import diagnosis
 from warp_debug_gradients.render.isolated import isolated_lines
 from warp_debug_gradients.render.scan import lines_of, title_of
-from warp_debug_gradients.render.text import cut, middle, number, pair, percent, place, section
+from warp_debug_gradients.render.text import cut, middle, moved_by, number, pair, percent, place, section
 from warp_debug_gradients.render.verify_fix import OUTCOMES, verify_fix
 from warp_debug_gradients.schemas import (
     ArrayInfo,
@@ -193,7 +193,7 @@ def _tracker(result: EnableTrackerResult, few: int) -> list[str]:
 
 def _overwrite(row: Overwrite) -> str:
     harm = {True: "HARMFUL", False: "harmless", None: "undecided"}[row.harmful]
-    moved = f"moved by {percent(row.change.relative)}" if row.change else "moved by ?"
+    moved = f"moved by {moved_by(row.change.relative, row.change.max_abs)}" if row.change else "moved by ?"
     reader, writer = row.reader, row.writer
     times = f" x{row.ops}" if (row.ops or 0) > 1 else ""
     read = f"read by {(reader.kernel if reader else None) or '?'}({row.argument or '?'}) {place(reader)}{times}"

@@ -18,6 +18,13 @@ def percent(value: float | str | None) -> str:
     return f"{100 * value:.3g}%"
 
 
+def moved_by(relative: float | str | None, max_abs: float | str | None) -> str:
+    """How far values moved: the largest change as a part of the largest content, or as it is where that was zero."""
+    if relative in ("inf", float("inf")) and max_abs not in ("inf", float("inf"), None):
+        return f"{number(max_abs)} from zero"
+    return percent(relative)
+
+
 def place(where: Any) -> str:
     """file:line, where known, and the line that called it where that says more."""
     if where is None or not getattr(where, "file", None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from warp_debug_gradients.render.text import number, percent
+from warp_debug_gradients.render.text import moved_by, number, percent
 
 ROWS = 12  # of one table; the rest is in result.json
 
@@ -134,7 +134,7 @@ def _overwrites(r: dict[str, Any]) -> Table | None:
     words = {True: "harmful", False: "harmless", None: "undecided"}
     rows = [
         [str(o.get("variable")), place(o.get("reader")), f"{(o.get('writer') or {}).get('what') or '?'} {place(o.get('writer'))}",
-         percent((o.get("change") or {}).get("relative")), words[o.get("harmful")]]
+         moved_by(*((o.get("change") or {}).get(k) for k in ("relative", "max_abs"))), words[o.get("harmful")]]
         for o in found
     ]  # fmt: skip
     return _table("Overwritten reads", ["variable", "read at", "written by", "moved by", ""], rows)
