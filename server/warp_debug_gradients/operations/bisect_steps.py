@@ -115,6 +115,7 @@ def build_result(
         swap=lambda place: swap_place(measurement.workspace, place),
         verdict=check["verdict"],
         windows=windows,
+        parted=explain.is_truncated(check),
         same_tape=windows > int(iteration.get("tapes") or windows),
         warp=result.warp_version,
     )

@@ -23,7 +23,17 @@ STALE = {
         "the gradient is held as a live view (on the CPU .numpy() does not copy), and is zeroed before it is used",
         "Copy it: .numpy().copy(), or zero the gradient after the update.",
     ),
+    "previous": (
+        "the steps of the update are multiples of the gradient of the iteration before, and not of this iteration's own",
+        "Use this iteration's gradient: read it after backward and before the update.",
+    ),
+    "readings": (
+        "the gradient is read after each backward call while it adds up, and the steps of the update are multiples of the "
+        "sum of these readings: the first calls count as often as they are read",
+        "Read the gradient once, after the last backward call; or zero it after each reading.",
+    ),
 }
+DOUBLE = "readings"  # of these, what counts a contribution more than once
 SAME_SHARE = 0.02  # derivatives that differ by less than this part are the same stretch's
 
 NO_TIME = (
@@ -281,7 +291,7 @@ def proven_causes(
     where = zeroed or place if when == "zeroed" else place
     return [
         Cause(
-            code="stale_gradient",
+            code="double_count" if when == DOUBLE else "stale_gradient",
             confidence="likely",
             file=where.get("file"),
             line=where.get("line"),

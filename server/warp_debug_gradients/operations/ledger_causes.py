@@ -57,6 +57,7 @@ class Context:
     swap: the place of the statement by which the arrays of a launch take turns; None where there is none.
     verdict: of the check of the whole gradient; None where none was made.
     windows: backward calls of the iteration. Where there are several, a state that a tape copies in is the end of another.
+    parted: whether each of them is right by itself and their sum is not: the chain is cut between them.
     warp: the version of Warp.
     same_tape: whether the iteration calls backward on one tape more than once.
     """
@@ -67,6 +68,7 @@ class Context:
     unrecorded: Callable[[str], Place | None] = lambda variable: None
     verdict: str | None = None
     windows: int = 1
+    parted: bool = False
     warp: str | None = None
     same_tape: bool = False
     cut: Place | None = None
@@ -341,7 +343,8 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         name = term.get("variable") or "an array"
         filled = term.get("writer") or {}  # measured; what the source shows is only asked where nothing was seen
         writer = filled or context.unrecorded(name) or {}
-        loaded = context.windows > 1 and "copy" in str(filled.get("what"))  # a segment's saved initial state
+        copied = "copy" in str(filled.get("what"))
+        loaded = context.windows > 1 and (copied or (context.parted and not filled))  # a segment's initial state
         if loaded or (context.inside is not True and not writer):
             before.append(term)
             continue

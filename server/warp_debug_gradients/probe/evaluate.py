@@ -147,6 +147,7 @@ class Measurement:
             leaf = self.watch.leaves.get(item["key"])
             if item["event"] == index and leaf is not None:
                 leaf.history.clear()
+                leaf.follower.begin()
 
     def after(self, event: Event) -> None:
         if self.watch is not None:
@@ -299,8 +300,9 @@ class Measurement:
             leaf = self.watch.leaves.get(item["key"])
             history = [e for e in leaf.history if e.kind != "write"] if leaf is not None else []
             array = self.registry.find(item["serial"])
-            if any(e.kind == "backward" for e in history):
+            if leaf is not None and any(e.kind == "backward" for e in history):
                 result = asdict(consumed(history))
+                result |= {"previous": leaf.follower.previous, "readings": leaf.follower.summed()}
                 if result["gradient"] is None and array is not None and array._grad is None:
                     result["gradient"] = np.zeros(scalars(array).size)
                     result["when"] = "no_gradient"

@@ -11,6 +11,7 @@ import numpy as np
 from . import names
 from .arrays import describe_dtype, float_fields, float_parts, host, overlap
 from .consumption import Entry
+from .followed import Follower
 from .names import Origins
 from .registry import Registry, root
 from .tapes import Tapes, TapeState
@@ -34,6 +35,7 @@ class Leaf:
     gradient: np.ndarray | None = None  # what the last backward left
     content: int | None = None
     history: list[Entry] = field(default_factory=list)
+    follower: Follower = field(default_factory=Follower)
     uses: list[dict[str, Any]] = field(default_factory=list)  # one a backward call: serial, first use, last write
     orphan: bool = False  # its gradient is read, yet no tape reads it by this array
     read_itself: bool = False  # its gradient is read as this array's, not through another view of the memory

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from .consumption import Consumed, Entry, consumed, spans_updates, split_iterations, update_events, zeroed_under_view
@@ -39,14 +40,23 @@ def choose(watch: Watch) -> tuple[list[Leaf], str]:
         ]
         return tails, "named"
     read = [leaf for leaf in leaves if any(e.kind == "read" for e in leaf.history)]
-    if any(not leaf.carrier for leaf in read):
-        read = [leaf for leaf in read if not leaf.carrier]
+    links = {b.call for b in watch.backwards if b.carried}
+    kept = [leaf for leaf in read if not leaf.carrier and not made_anew(leaf, links)]
+    read = kept or read
     if read:
         return read, "read"
     changing = [leaf for leaf in leaves if len(split_iterations(leaf.history)) > 1]
     if changing:
         return changing, "changing"
     return (leaves, "only") if len(leaves) == 1 else ([], "none")
+
+
+def made_anew(leaf: Leaf, links: set[int]) -> bool:
+    """Whether it is another array in the links of a chain of tapes: a window's initial state. A parameter is the same."""
+    return any(
+        later["call"] in links and later["call"] == earlier["call"] + 1 and later["serial"] != earlier["serial"]
+        for earlier, later in pairwise(leaf.uses)
+    )
 
 
 def describe(leaf: Leaf) -> dict[str, Any]:
@@ -151,6 +161,7 @@ def _plan(
                 "event": event,
                 "check_event": first["first_use"],
                 "zeroed_under_view": zeroed_under_view(leaf.history),
+                "followed": leaf.follower.answer(),
                 "spans_updates": member.spans_updates,
                 "uses": {str(c): {"first_use": by_call[c]["first_use"]} for c in calls if c in by_call},
             }

@@ -17,6 +17,7 @@ from . import names, quarantine
 from .arrays import checksum, describe_dtype, first_scalar, is_array, is_differentiable, overlap, quiet, scalars
 from .consumption import Entry
 from .events import Event
+from .followed import MOST_SCALARS
 from .leads import Lead, Leads
 from .leaves import Leaf, Leaves
 from .registry import LaunchArguments, Registry, root
@@ -249,6 +250,7 @@ class Watch:
         leaf.history.append(
             Entry("read", event.index, gradient=self.keep(now), norm=norm, same=same, place=place, how=how)
         )
+        leaf.follower.read(now)
 
     def keep(self, values: np.ndarray | None) -> np.ndarray | None:
         """A run that only watches keeps norms, not values; the measuring run overrides this."""
@@ -301,6 +303,7 @@ class Watch:
         if owner is not None and owner._grad is not None and not np.any(scalars(owner._grad)):
             self._mark_held()
             leaf.history.append(Entry("zero", event.index, held=any(viewed is leaf for viewed, _, _ in self._views)))
+            leaf.follower.zeroed()
             leaf.gradient = None
 
     # -- backward ------------------------------------------------------------------------------
@@ -470,3 +473,5 @@ class Watch:
             leaf.gradient = gradient
             norm = float(np.linalg.norm(gradient.astype(float))) if gradient is not None else 0.0
             leaf.history.append(Entry("backward", event.index, call.call, self.keep(gradient), norm))
+            if leaf.scalars <= MOST_SCALARS:
+                leaf.follower.backward(scalars(array), gradient)

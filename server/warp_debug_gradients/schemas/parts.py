@@ -117,7 +117,11 @@ class Gradient(Model):
 class Consumed(Model):
     """The gradient that the update uses: which backward calls it comes from, and what became of it on the way."""
 
-    when: str | None = Field(None, description="'after' backward, 'before' it (stale), or 'zeroed'")
+    when: str | None = Field(
+        None,
+        description="'after' backward, 'before' it (stale), or 'zeroed'; 'previous' or 'readings': the steps of the update "
+        "follow the gradient of the iteration before, or the sum of all readings",
+    )
     calls: list[int] = Field(default_factory=list[int], description="Backward calls whose gradient it holds")
     discarded: list[int] = Field(default_factory=list[int], description="Calls whose gradient was zeroed unread")
     edited: bool | None = Field(None, description="True if it was changed between backward and the read")

@@ -1,0 +1,107 @@
+"""Which gradient an update followed, from simulated descents of a quadratic whose host code is right, late or counts twice."""
+
+import numpy as np
+import pytest
+
+from warp_debug_gradients.probe.followed import Follower
+
+MATRIX = np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).astype(np.float32)
+
+
+def descend(use, matrix=MATRIX, iterations=8, rate=lambda k: 0.05, momentum=0.0, read=True):
+    """What a follower says of x -= rate * use(gradients so far) on x'Ax/2; the gradient is read and zeroed in each iteration."""
+    x = np.linspace(1.0, 2.0, len(matrix)).astype(np.float32)
+    follower, gradients, velocity = Follower(), [], np.zeros_like(x)
+    for k in range(iterations):
+        gradients.append(matrix @ x)
+        follower.backward(x, gradients[-1])
+        if read:
+            follower.read(gradients[-1])
+        velocity = momentum * velocity + use(gradients)
+        x = (x - rate(k) * velocity).astype(np.float32)
+        follower.zeroed()
+    return follower.answer()
+
+
+def late(gradients):
+    return gradients[-2] if len(gradients) > 1 else 0.0 * gradients[-1]
+
+
+def test_an_update_one_iteration_late_is_seen():
+    assert descend(late) == "previous"
+
+
+def test_also_with_momentum_and_a_rate_that_decays_and_where_the_read_is_not_seen():
+    assert descend(late, momentum=0.5) == "previous"
+    assert descend(late, rate=lambda k: 0.05 * 0.8**k) == "previous"
+    assert descend(late, read=False) == "previous"
+
+
+@pytest.mark.parametrize("size", [1, 8])
+def test_gradients_that_are_all_parallel_are_told_by_the_rate(size):
+    same = np.eye(size, dtype=np.float32)
+    assert descend(late, same, rate=lambda k: 0.35) == "previous"
+    assert descend(lambda g: g[-1], same, rate=lambda k: 0.35) is None
+    assert descend(lambda g: g[-1], same, rate=lambda k: 0.1 * (1.0 + 0.3 * np.sin(k))) is None
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda g: g[-1],
+        lambda g: np.sign(g[-1]),
+        lambda g: np.clip(g[-1], -3.0, 3.0),
+        lambda g: 2.0 * g[-1] - late(g),  # optimistic descent
+        lambda g: g[-1] + 0.3 * late(g),
+        lambda g: 0.0 * g[-1],
+        lambda g: g[-1] / np.linalg.norm(g[-1]),
+    ],
+    ids=["plain", "sign", "clipped", "optimistic", "smoothed", "still", "normalised"],
+)
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_other_updates_are_left_alone(use, momentum):
+    assert descend(use, momentum=momentum) is None
+
+
+def accumulate(add_readings, zero_between):
+    """Four backward calls an iteration, whose sum the update takes; the gradient is read after each one."""
+    x = np.linspace(1.0, 2.0, 8).astype(np.float32)
+    follower = Follower()
+    rng = np.random.default_rng(4)
+    parts = [np.diag(rng.uniform(0.5, 2.0, 8)).astype(np.float32) for _ in range(4)]
+    for _ in range(6):
+        buffer, readings, whole = np.zeros(8, np.float32), np.zeros(8), np.zeros(8)
+        for part in parts:
+            whole += part @ x
+            buffer = buffer + part @ x
+            follower.backward(x, buffer)
+            follower.read(buffer)
+            readings += buffer
+            if zero_between:
+                follower.zeroed()
+                buffer = np.zeros(8, np.float32)
+        x = (x - 0.02 * (readings if add_readings else whole)).astype(np.float32)
+        follower.zeroed()
+    return follower.answer()
+
+
+def test_readings_that_are_added_up_while_the_buffer_adds_up():
+    assert accumulate(add_readings=True, zero_between=False) == "readings"
+
+
+def test_readings_on_the_way_do_no_harm():
+    assert accumulate(add_readings=False, zero_between=False) is None  # read for a log
+    assert accumulate(add_readings=True, zero_between=True) is None  # as it should be
+
+
+def test_a_gradient_that_was_edited_on_purpose_is_the_iterations_own():
+    x = np.linspace(1.0, 2.0, 8).astype(np.float32)
+    follower = Follower()
+    for _ in range(6):
+        gradient = MATRIX @ x
+        follower.backward(x, gradient)
+        follower.read(gradient)
+        follower.read(np.clip(gradient, -2.0, 2.0))
+        x = (x - 0.05 * np.clip(gradient, -2.0, 2.0)).astype(np.float32)
+        follower.zeroed()
+    assert follower.answer() is None
