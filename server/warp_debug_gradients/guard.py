@@ -11,6 +11,8 @@ stdin: "t" asks the command to end (SIGTERM, it may write what it knows); end of
 stdout: one JSON object at the end: {"returncode", "limit", "peak_bytes", "killed"} or {"not_started"}.
 """
 
+from __future__ import annotations
+
 import sys
 
 if __name__ == "__main__":
@@ -24,6 +26,11 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from psutil import Process
 
 PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
 SHORTEST_POLL_S, LONGEST_POLL_S = 0.1, 2.0
@@ -32,11 +39,37 @@ MARKER = b"\n[... output is cut here: the first and the last part are kept ...]\
 KILL_ROUNDS = 400
 
 
-def main(spec):
+class Limits(TypedDict):
+    """How much a run may use."""
+
+    memory_bytes: int
+    processes: int
+    file_bytes: int
+    output_bytes: int
+
+
+class Spec(TypedDict):
+    """What is started, and how."""
+
+    command: list[str]
+    cwd: str
+    output: str
+    limits: Limits
+
+
+class Exceeded(TypedDict):
+    """The limit that ended a run."""
+
+    what: str
+    used: int
+    allowed: int
+
+
+def main(spec: Spec) -> dict[str, Any]:
     """Starts the command, watches, clears up; returns the report."""
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):  # the program may signal its parent; only stdin tells us to end
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: None)  # not SIG_IGN: the command would inherit that
+            signal.signal(getattr(signal, name), ignore)  # not SIG_IGN: the command would inherit that
     adopting = adopt_orphans()
     restrict(spec["limits"])
     try:
@@ -51,7 +84,7 @@ def main(spec):
             )
     except OSError as error:
         return {"not_started": str(error)}
-    said = queue.Queue()
+    said: queue.Queue[str] = queue.Queue()
     threading.Thread(target=listen, args=(said,), daemon=True).start()
     threading.Thread(target=lambda: (process.wait(), said.put("ended")), daemon=True).start()
     tree = Tree(process.pid, spec["limits"])
@@ -66,7 +99,11 @@ def main(spec):
     }
 
 
-def watch(process, tree, said, spec):
+def ignore(*_: object) -> None:
+    """A signal that changes nothing."""
+
+
+def watch(process: subprocess.Popen[bytes], tree: Tree, said: queue.Queue[str], spec: Spec) -> Exceeded | None:
     """Waits until the run is over; returns the limit that ended it, if one did."""
     while True:
         try:
@@ -83,7 +120,7 @@ def watch(process, tree, said, spec):
             return None
 
 
-def listen(said):
+def listen(said: queue.Queue[str]) -> None:
     """Hands on what the server says; the end of stdin is the end of the server."""
     while True:
         word = os.read(0, 1)
@@ -92,7 +129,7 @@ def listen(said):
             return
 
 
-def ask_to_end(process):
+def ask_to_end(process: subprocess.Popen[bytes]) -> None:
     """SIGTERM to the command's process group."""
     with contextlib.suppress(OSError):
         if os.name == "posix":
@@ -101,7 +138,7 @@ def ask_to_end(process):
             process.terminate()
 
 
-def adopt_orphans():
+def adopt_orphans() -> bool:
     """Linux: processes whose parent ends become our children, wherever in the tree they are."""
     if not sys.platform.startswith("linux"):
         return False
@@ -113,7 +150,7 @@ def adopt_orphans():
         return False
 
 
-def restrict(limits):
+def restrict(limits: Limits) -> None:
     """Kernel limits that the tree inherits: the size of one file, and no core dumps.
 
     Not the address space: it is no measure of memory where CUDA, or a memory map, reserves it.
@@ -129,7 +166,7 @@ def restrict(limits):
             resource.setrlimit(name, (allowed, allowed))
 
 
-def trim_output(path, allowed):
+def trim_output(path: str, allowed: int) -> None:
     """Keeps the first part and the last of an output that grows too long. It is open for appending, and goes on."""
     with contextlib.suppress(OSError):
         if os.path.getsize(path) > allowed:
@@ -144,7 +181,7 @@ def trim_output(path, allowed):
 class Tree:
     """All processes below the guardian."""
 
-    def __init__(self, command_pid, limits):
+    def __init__(self, command_pid: int, limits: Limits) -> None:
         import psutil  # after the start of the command: it costs as much as a start of Python
 
         self.psutil = psutil
@@ -153,17 +190,17 @@ class Tree:
         self.limits = limits
         self.peak_bytes = 0
         self.poll_s = SHORTEST_POLL_S
-        self.seen = {}
+        self.seen: dict[tuple[int, float], Process] = {}
 
-    def living(self):
+    def living(self) -> list[Process]:
         """The tree's processes. Those once seen stay known, for systems where an orphan leaves the tree."""
         with contextlib.suppress(self.psutil.Error):
             for child in self.me.children(recursive=True):
                 self.seen.setdefault((child.pid, child.create_time()), child)
-        self.seen = {key: child for key, child in self.seen.items() if alive(child, self.psutil)}
+        self.seen = {key: child for key, child in self.seen.items() if alive(child)}
         return list(self.seen.values())
 
-    def exceeded(self):
+    def exceeded(self) -> Exceeded | None:
         """The limit that the tree has passed, with both numbers, or None."""
         started = time.perf_counter()
         processes = self.living()
@@ -177,14 +214,14 @@ class Tree:
             return {"what": "processes", "used": len(processes), "allowed": self.limits["processes"]}
         return None
 
-    def memory(self, processes):
+    def memory(self, processes: list[Process]) -> int:
         """Bytes of the whole tree. Pages that forks share are counted once, where that could matter and can be told."""
         resident = self.total(processes, lambda p: p.memory_info().rss)
         if resident <= self.limits["memory_bytes"] or len(processes) < 2:
             return resident
         return self.total(processes, lambda p: getattr(p.memory_full_info(), "pss", p.memory_info().rss))
 
-    def total(self, processes, measure):
+    def total(self, processes: list[Process], measure: Callable[[Process], int]) -> int:
         """The sum of a number over processes that may end meanwhile."""
         total = 0
         for process in processes:
@@ -192,7 +229,7 @@ class Tree:
                 total += measure(process)
         return total
 
-    def end(self, command, adopting):
+    def end(self, command: subprocess.Popen[bytes], adopting: bool) -> int:
         """Kills everything below us and waits until it is gone; returns how many outlived the command."""
         command.poll()
         strays = [p for p in self.living() if p.pid != self.command_pid]
@@ -215,15 +252,17 @@ class Tree:
         return len(strays)
 
 
-def alive(process, psutil):
+def alive(process: Process) -> bool:
     """Whether it still runs; a zombie does not."""
+    import psutil
+
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 
 
-def group_of(process):
+def group_of(process: Process) -> int | None:
     """Its process group, or None."""
     try:
         return os.getpgid(process.pid)
@@ -231,7 +270,7 @@ def group_of(process):
         return None
 
 
-def reap(command_pid):
+def reap(command_pid: int) -> None:
     """Takes the exit status of adopted processes that have ended; the command's own is its Popen's."""
     with contextlib.suppress(OSError):
         while True:
