@@ -362,6 +362,37 @@ def test_statements_that_no_tape_records(variable, expected):
     assert unrecorded_writer(UNRECORDED, 4, 11, variable) == expected
 
 
+FUNCTIONS = """
+def week(theta, w):
+    return day(theta, 7 * w)
+
+def day(theta, d):
+    wp.launch(drain, N, inputs=[theta, d], outputs=[nxt])
+    return nxt
+
+def levelled(heights):
+    return wp.array(np.sort(heights.numpy()))
+
+for epoch in range(8):
+    with wp.Tape() as tape:
+        theta = week(theta, np.float32(epoch))
+        heights = levelled(heights)
+        basin = model.filled(basin)
+        mean = week(wp.array(mean.numpy()), 1)
+    tape.backward(obj)
+"""
+
+
+@pytest.mark.parametrize(
+    ("variable", "line"),
+    [("theta", None), ("heights", 15), ("basin", None), ("mean", 17)],
+    ids=["launches through others", "does not launch", "of another module: not known", "goes through NumPy before"],
+)
+def test_a_function_of_the_users_records_what_it_launches(variable, line):
+    found = unrecorded_writer(FUNCTIONS, 13, 18, variable)
+    assert (found and found[0]) == line
+
+
 def test_where_a_gradient_is_zeroed():
     assert zeroing_line(UNRECORDED, 11, 13) == 12
     assert zeroing_line(UNRECORDED, 12, 13) is None

@@ -12,6 +12,8 @@ from warp_debug_gradients.operations.constructs import called, parsed
 from warp_debug_gradients.workspace import Workspace
 
 PLAIN_MAKERS = {"zeros", "ones", "empty", "full", "zeros_like", "empty_like", "range"}  # make an array, need no adjoint
+RECORDED = {"launch", "launch_tiled", "copy", "clone"}
+LIBRARIES = {"wp", "warp", "np", "numpy", "scipy", "torch", "jax", "cupy"}  # by the names that programs give them
 READS = {"print", "append", "float"}  # statements that only look at a value
 
 Place = dict[str, Any]
@@ -153,10 +155,31 @@ def unrecorded_writer(source: str, tape: int, backward: int, variable: str) -> t
         touched = any(ast.unparse(n) == variable for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)))
         if not touched or not calls or calls & READS:
             continue
-        recorded = node.lineno <= end and bool(calls & {"launch", "launch_tiled", "copy", "clone"})
+        recorded = node.lineno <= end and (bool(calls & RECORDED) or _may_launch(node, tree, variable))
         if not recorded and not calls <= PLAIN_MAKERS:
             return node.lineno, "numpy" in text or "np." in text
     return None
+
+
+def _may_launch(statement: ast.stmt, tree: ast.Module, variable: str) -> bool:
+    """Whether `variable` is handed to functions of the user's that may launch: those of this file that call one that
+    does; of others nothing is known. Its own methods, NumPy and Warp's utilities launch nothing that a tape records."""
+    functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+
+    def launches(name: str, seen: set[str]) -> bool:
+        if name in RECORDED or name in seen or name not in functions:
+            return name in RECORDED
+        inner = {called(n) for n in ast.walk(functions[name]) if isinstance(n, ast.Call)}
+        return any(launches(each, {*seen, name}) for each in inner)
+
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    handed = [c for c in calls if any(ast.unparse(n) == variable for n in ast.walk(c))] or calls
+    return not any(
+        ast.unparse(c.func).startswith(f"{variable}.")
+        or ast.unparse(c.func).split(".")[0] in LIBRARIES
+        or (called(c) in functions and not launches(called(c), set()))
+        for c in handed
+    )
 
 
 def numpy_write(source: str, variable: str) -> int | None:
