@@ -1,5 +1,7 @@
 """From checks, lines and leads to causes: hand-made records with known answers."""
 
+from dataclasses import replace
+
 import pytest
 
 from warp_debug_gradients.catalogue import CATALOGUE
@@ -7,7 +9,7 @@ from warp_debug_gradients.operations.diagnose import new_causes, ranked
 from warp_debug_gradients.operations.line_search import line_of, line_sentence
 from warp_debug_gradients.operations.scan_leads import at_their_constructs, harmless, with_leads
 from warp_debug_gradients.operations.situations import SITUATIONS, blocked, right, situations
-from warp_debug_gradients.patterns import STRONG, WEAK, Hit, Pattern
+from warp_debug_gradients.patterns import STRONG, WEAK, Hit, Pattern, Spot
 from warp_debug_gradients.schemas import Cause, ScriptError
 
 AGREES = {
@@ -102,6 +104,16 @@ def test_a_lead_supports_the_cause_of_its_kind_at_its_place():
     assert (
         with_leads([cause("overwrite", line=5)], [hit("overwrite", 9), hit("seed_mismatch", 5)], True)[0].evidence == []
     )
+
+
+def test_a_kernel_without_a_backward_pass_is_placed_where_it_is_switched_off():
+    """Measured at the launch; the lead is at the decorator, and knows the launch."""
+    launched = replace(hit("backward_disabled", 5), related=[Spot("a.py", 40, "launched under the tape")])
+    found = with_leads([cause("backward_disabled", line=40)], [launched], wrong=True)[0]
+    assert (found.file, found.line) == ("a.py", 5)
+    assert "a.py:40" in " ".join(found.evidence)
+    other = with_leads([cause("backward_disabled", line=60)], [launched], wrong=True)[0]
+    assert other.line == 60
 
 
 def test_leads_stand_in_only_where_the_gradient_is_wrong_and_nothing_is_known():

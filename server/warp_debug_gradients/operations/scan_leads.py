@@ -11,7 +11,10 @@ from warp_debug_gradients.schemas import Cause
 UNEXPLAINED = "warp_defect"  # what a jump is called whose kernel shows no known construct
 MOST = 3
 STEPS = "piecewise_constant"
-BY_OMISSION = "stale_gradient"  # measured where it does harm; what should zero and does not is elsewhere
+ELSEWHERE = {
+    "stale_gradient",
+    "backward_disabled",
+}  # measured where they do harm; what should zero, or disables, is elsewhere
 IN_KERNEL = "the error comes from a launch of this kernel"
 NOT_LOCATED = "no measurement located the error"
 
@@ -26,7 +29,10 @@ def with_leads(causes: list[Cause], hits: Sequence[Hit], wrong: bool) -> list[Ca
         support = next((h for h in strong if _same(cause, h)), None)
         if support is not None:
             cause.evidence.append(f"the source shows it: {support.file}:{support.line}: {support.construct}")
-            if cause.code == BY_OMISSION:
+            if cause.code in ELSEWHERE and (cause.file, cause.line) != (support.file, support.line):
+                harm = f"{cause.file}:{cause.line}"
+                if cause.file and not any(harm in sentence for sentence in cause.evidence):
+                    cause.evidence.append(f"it was measured at {harm}")
                 cause.file, cause.line = support.file, support.line
     if not wrong:
         return causes
