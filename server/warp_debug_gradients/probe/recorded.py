@@ -9,7 +9,7 @@ from .cuts import Part
 from .registry import Ranges
 
 
-@dataclass
+@dataclass(slots=True)  # one for every argument of every operation
 class Access:
     """One array of an operation. label: the kernel's argument ('u', 's.q'); 'src' and 'dest' of a copy.
 
@@ -31,7 +31,7 @@ class Access:
         return (self.number, self.low, self.high)
 
 
-@dataclass
+@dataclass(slots=True)
 class Operation:
     """One entry of the tape."""
 

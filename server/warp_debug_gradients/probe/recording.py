@@ -202,16 +202,17 @@ class Recorder:
 
     def _sync(self, base: Any, part: Part, op: int, phase: int) -> None:
         number, low, high = part
-        if low < high and base.device.is_cpu:
+        if low < high and base.device.is_cpu and self.shadows is not None:
             self.roots[number] = base
-            assert self.shadows is not None
             self.shadows.sync(number, base, op, phase, low, high)
 
     def access(self, label: str, array: Any, read: bool, written: bool, accumulated: bool = False) -> Access:
         """The array with what it is a part of."""
-        base = array if array._ref is None else root(array)
-        low, high = span(array)
-        low, high = max(low - base.ptr, 0), min(high - base.ptr, base.capacity)
+        if array._ref is None and array.is_contiguous:  # most arrays are: be quick
+            base, low, high = array, 0, array.capacity
+        else:
+            base, (low, high) = root(array), span(array)
+            low, high = max(low - base.ptr, 0), min(high - base.ptr, base.capacity)
         identity = self._identity(base)
         number = self._numbers.get(identity, -1)
         if number < 0 and self._meets:

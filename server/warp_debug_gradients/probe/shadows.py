@@ -106,7 +106,7 @@ class Arena:
             self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
 
 
-@dataclass
+@dataclass(slots=True)
 class Change:
     """One range of one root that changed at a position. at: offset of the old bytes in the arena, or ZEROS."""
 
