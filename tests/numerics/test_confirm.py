@@ -12,11 +12,11 @@ from warp_debug_gradients.probe.verdict import Judgement
 EPS = 1.2e-7
 
 
-def asked(ad, fd, error, band, step, noise, objective, base=1.0):
+def asked(ad, fd, error, band, step, noise, objective, base=1.0, brief=False):
     """What `confirm` makes of a disagreement whose objective is the function given; and the evaluations it took."""
     judged = Judgement("disagree", None, "", ad, fd, error, band)
     estimate = Estimate(fd, error, noise, step, "settled", 11)
-    generator, replies = confirm(judged, estimate, base, [base], EPS, EPS), None
+    generator, replies = confirm(judged, estimate, base, [base], EPS, EPS, brief=brief), None
     while True:
         try:
             replies = [objective(t) for t in generator.send(replies)]
@@ -46,6 +46,14 @@ def test_a_marginal_one_that_neighbouring_steps_do_not_repeat_is_dropped():
     judged, _ = asked(2.02, 2.0, 1e-3, 8e-3, 0.01, EPS, objective)
     assert (judged.verdict, judged.reason) == ("inconclusive", "imprecise")
     assert "steps beside it" in judged.message
+
+
+def test_where_time_is_short_a_marginal_one_accuses_nobody_and_a_large_one_is_looked_at_once():
+    judged, _ = asked(2.02, 2.0, 1e-3, 8e-3, 0.01, EPS, line, brief=True)
+    assert (judged.verdict, judged.reason) == ("inconclusive", "imprecise")
+    assert "the time did not allow" in judged.message
+    judged, used = asked(2.2, 2.0, 1e-3, 8e-3, 0.01, EPS, line, brief=True)
+    assert (judged.verdict, used) == ("disagree", 2)
 
 
 def test_a_large_one_is_not_asked_to_be_repeated():

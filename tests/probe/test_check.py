@@ -1,8 +1,11 @@
 """The whole check of an iteration, driven by an engine that evaluates plain NumPy functions."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from warp_debug_gradients.probe import check as checking
 from warp_debug_gradients.probe.check import check_iteration
 from warp_debug_gradients.probe.elements import choose_elements, component
 from warp_debug_gradients.probe.evaluator import Options, typical_size
@@ -286,12 +289,6 @@ def test_the_perturbation_moves_behind_a_write_that_no_hook_saw():
     assert result["verdict"] == "agree"
 
 
-def test_what_the_time_does_not_allow_is_said():
-    result = Program([smooth], [RIGHT]).check(remaining=lambda: 0.0)
-    assert len(result["gradient"]["directions"]) == 1
-    assert any("for lack of time" in text for text in result["not_covered"])
-
-
 def test_a_failed_reference_measures_nothing():
     program = Program([smooth], [RIGHT])
     answer = program.reply
@@ -334,3 +331,39 @@ def test_the_scale_of_a_parameter():
     assert typical_size(np.array([3.0, -3.0])) == 3.0
     assert typical_size(np.array([np.nan, 2.0])) == 2.0
     assert typical_size(np.zeros(4)) == 1.0
+
+
+class SlowProgram(Program):
+    """Every evaluation takes a second, by a clock of its own; `left` are there for the whole check."""
+
+    def __init__(self, left, gradient, monkeypatch):
+        super().__init__([smooth], [gradient])
+        self.now, self.left = 0.0, left
+        monkeypatch.setattr(checking, "time", SimpleNamespace(perf_counter=lambda: self.now))
+
+    def reply(self, request):
+        self.now += 1.0
+        return super().reply(request)
+
+    def check(self, **options):
+        return super().check(remaining=lambda: self.left - self.now, iteration_seconds=1.0, **options)
+
+
+@pytest.mark.parametrize("left", [9.0, 12.0, 18.0, 30.0, 44.0])
+def test_a_slow_program_is_measured_within_its_time_and_what_is_left_out_is_said(left, monkeypatch):
+    for gradient, verdict in ((RIGHT, "agree"), (2.0 * RIGHT, "disagree"), (0.0 * RIGHT, "disagree")):
+        program = SlowProgram(left, gradient, monkeypatch)
+        result = program.check(line=True)
+        assert result["verdict"] == verdict
+        assert program.now <= left
+        assert any("random directions, for lack of time" in said for said in result["not_covered"])
+        brief = any("step sizes" in said for said in result["not_covered"])
+        assert brief == (left < 20.0)
+
+
+def test_a_program_too_slow_for_any_answer_says_by_how_much(monkeypatch):
+    program = SlowProgram(5.0, 2.0 * RIGHT, monkeypatch)
+    result = program.check()
+    assert (result["verdict"], result["reason"]) == ("inconclusive", "time")
+    assert "takes 1 s" in result["message"]
+    assert program.evaluations == 2  # nothing was begun that could not be finished

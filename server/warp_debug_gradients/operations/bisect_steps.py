@@ -61,9 +61,25 @@ async def _ledger(measurement: Measurement[BisectStepsRequest]) -> BisectStepsRe
     trace = await ledgers.traced(measurement)
     ledgers.require_fork(trace)
     check = await ledgers.quick_check(measurement, trace, measurement.request.iteration)
-    kept, _ = await ledgers.keep_ledger(measurement, trace, check["iteration"], check=check)
+    try:
+        kept, _ = await ledgers.keep_ledger(measurement, trace, check["iteration"], check=check)
+    except ledgers.Ended as ended:
+        if ended.fields.get("status") != "timeout":
+            raise
+        return _check_alone(measurement, trace, check, ended)
     result = build_result(measurement, trace, check, kept)
     _draw(measurement, result, kept)
+    return result
+
+
+def _check_alone(
+    measurement: Measurement[BisectStepsRequest], trace: dict[str, Any], check: dict[str, Any], ended: ledgers.Ended
+) -> BisectStepsResult:
+    """What the check says, where the time did not allow the ledger."""
+    result = build_result(measurement, trace, check, {})
+    result.status, result.reason, result.causes, result.ruled_out = "timeout", "time", [], []
+    result.message = f"{explain.headline_message(check, [check], trace)} {ended}"
+    result.next = ledgers.ended_next(result, measurement.request, OPERATION)
     return result
 
 
@@ -132,7 +148,7 @@ def build_result(
             result.notes.append(f"{names}: what the tape hands on to another tape of the iteration; the whole agrees.")
         result.truncated = []
     result.reason = reason_of(result, check)
-    result.message = ledger_message(result, check)
+    result.message = ledger_message(result, check, stretches_in_words(kept))
     result.ruled_out = ruled_out(result)
     result.blind_spots = blind_spots(result)
     if kept.get("message"):
@@ -186,8 +202,21 @@ def reason_of(result: BisectStepsResult, check: dict[str, Any]) -> str | None:
     return "not_located" if check["verdict"] == "disagree" and not result.faults else None
 
 
-def ledger_message(result: BisectStepsResult, check: dict[str, Any]) -> str:
-    """Which line puts the error in, with its share; or that none does."""
+def stretches_in_words(kept: dict[str, Any]) -> str:
+    """The stretches of a long tape that put an error in and were not recorded singly; empty where there is none."""
+    found = sorted((s for s in kept.get("stretches") or [] if s["significant"]), key=lambda s: -abs(s["share"]))
+    if not found:
+        return ""
+    first = found[0]
+    others = f", and {len(found) - 1} other stretches" if len(found) > 1 else ""
+    return (
+        f"Operations {first['first_op']:,} to {first['last_op']:,} of {kept['ops']:,} put in {percent(first['share'])} of "
+        f"the derivative (noise {percent(first['noise'])}){others}; they were not recorded singly."
+    )
+
+
+def ledger_message(result: BisectStepsResult, check: dict[str, Any], stretches: str = "") -> str:
+    """Which line puts the error in, with its share; or that none does. stretches: what was not recorded singly."""
     where = f"iteration {result.iteration}"
     parts: list[str] = []
     if result.nonfinite:
@@ -206,6 +235,8 @@ def ledger_message(result: BisectStepsResult, check: dict[str, Any]) -> str:
         text = restored_text(result.what_if.model_dump())
         parts.append(f"{text[0].upper()}{text[1:]}.")
     parts += _terms(result)
+    if stretches:
+        parts.append(stretches)
     if parts and check["verdict"] == "inconclusive":
         said = str(check.get("message") or "the differences do not settle").rstrip(".")
         return f"Not decided: {said}. What stands out nevertheless: {' '.join(parts)}"

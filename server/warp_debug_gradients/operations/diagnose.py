@@ -48,6 +48,7 @@ class Diagnosis:
         self.measurement = measurement
         self.stages: list[Stage] = []
         self.began = time.monotonic()
+        self.unlocated = ""  # why the place was not looked for
 
     async def run(self) -> DiagnoseResult:
         """Trace, check, and (where the gradient is wrong or undecided) the ledgers behind it."""
@@ -121,7 +122,8 @@ class Diagnosis:
             try:
                 ledgers.require_fork(trace)
                 if self.measurement.remaining < LEAST_S:
-                    self._stage("locate", "no time was left for the ledger")
+                    self.unlocated = "No time was left for the ledger."
+                    self._stage("locate", self.unlocated)
                     break
                 name = "ledger" if check is first else f"ledger.{check['iteration']}"
                 kept, _ = await ledgers.keep_ledger(
@@ -129,6 +131,7 @@ class Diagnosis:
                 )
             except ledgers.Ended as ended:
                 self._stage("locate", str(ended))
+                self.unlocated = str(ended)
                 break
             except DebugGradientsError as error:
                 self._stage("locate", f"not measured: {error.message}")
@@ -166,6 +169,10 @@ class Diagnosis:
         result = DiagnoseResult.model_validate(fields)
         if found is not None and check.verdict == "disagree":
             result.message = f"{check.message} {found.message}"
+        elif found is None and self.unlocated:
+            result.blind_spots.append(
+                f"where on the tape it goes wrong: {self.unlocated[0].lower()}{self.unlocated[1:]}"
+            )
         result.next = next_call(result, self.measurement.request)
         return result
 

@@ -101,6 +101,7 @@ def build_result(
         result.ruled_out.append(f"harm by {len(harmless)} other overwrite(s): the gradient does not depend on them")
     sampled = str(kept.get("message") or "")
     if sampled:
+        result.sampled = f"{kept['ops_recorded']:,} of {kept['ops']:,} operations looked at singly"
         result.notes.append(f"{sampled}.")
     if not result.overwrites:
         how = "none changes the gradient beyond its noise" if sampled else "every read was intact"

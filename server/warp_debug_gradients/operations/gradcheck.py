@@ -106,6 +106,7 @@ def build_result(
     headline = pick_headline(checks)
     if measurement.request.objective and "cannot be evaluated" in str(headline.get("message")):
         raise UsageError(f"{first_line(headline['message'])}. Use names that are known where backward is called.")
+    stopped = stopped or headline.get("reason") == "time"
     unfinished = stopped and headline["verdict"] != "disagree"
     result = _empty(
         measurement,

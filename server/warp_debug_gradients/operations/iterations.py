@@ -11,10 +11,17 @@ RISE = 1.05  # a loss this many times the previous one has turned
 
 
 def plan_of(trace: dict[str, Any], positions: list[int]) -> dict[str, Any]:
-    """The job's plan: the iterations at these positions, how long the watched run took, and how much memory."""
+    """The job's plan: the iterations at these positions, how long the watched run and one iteration took, and how much
+    memory."""
     listed = [trace["iterations"][position]["plan"] for position in positions]
     seconds = (trace.get("seconds") or {}).get("run")
-    return {"iterations": listed, "run_seconds": seconds, "memory_bytes": trace.get("memory_bytes")}
+    one = (seconds or 0.0) / max(1, len(trace["iterations"]))
+    return {
+        "iterations": listed,
+        "run_seconds": seconds,
+        "iteration_seconds": one,
+        "memory_bytes": trace.get("memory_bytes"),
+    }
 
 
 def choose_iterations(trace: dict[str, Any], requested: int | None) -> list[int]:

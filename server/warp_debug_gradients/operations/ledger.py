@@ -123,10 +123,11 @@ async def keep_ledger(
         if check:
             seed_against_stated(ledger, check)
         return ledger, outcome
-    if found.get("reason"):
+    late = outcome.timed_out or found.get("status") == "stopped" or found.get("reason") == "time"
+    if found.get("reason") and not late:
         message = str(found.get("message") or "The ledger could not be kept.")
         raise Ended(status="completed", reason=found["reason"], message=message, iteration=iteration, **common(trace))
-    if outcome.timed_out or found.get("status") == "stopped":
+    if late:
         message = "Time ran out before the ledger was complete. Shrink the run, or give it longer (timeout_s)."
         raise Ended(status="timeout", reason="time", message=message, iteration=iteration, **common(trace))
     detail = (found.get("error") or {}).get("message") or outcome.death or "it reported no ledger"

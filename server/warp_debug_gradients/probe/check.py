@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .allowance import BRIEFLY, CONFIRMING, affordable, allowance, left_out, too_slow
 from .confirm import confirm
 from .differences import Estimate, directional_derivative
 from .elements import measure_elements
@@ -34,7 +35,7 @@ from .evaluator import (
     typical_size,
 )
 from .growth import measure_growth
-from .line import measure_line, update_between
+from .line import EXPONENTS, measure_line, update_between
 from .signature import signature
 from .stated import may_be_scaled, measure_own_loss
 from .verdict import Judgement, combine, decisive, round_off
@@ -42,6 +43,7 @@ from .windows import measure_windows
 
 MOVES = 3  # how often the moment of the perturbation is moved behind a write that no hook saw
 WEAK = ("imprecise", "unsettled", "kink", "quantised")  # what too small a signal looks like
+REPEATS = 2  # of the unperturbed program, one where the time is short
 MANY_SCALARS = 64  # a parameter of which a random direction shows little
 
 
@@ -50,7 +52,9 @@ def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
     calls: list[int] = sorted({*plan["backward_calls"], *(plan["objective_calls"] or [])})
     last = max(plan["objective_calls"] or calls)
     first = [make_request(plan, [], calls, max(calls), kind="reference")]
-    first += [make_request(plan, [], plan["objective_calls"] or calls, last) for _ in range(2)]
+    short = allowance(options.directions, options.remaining(), options.iteration_seconds)
+    repeated = 1 if short is None or short.brief else REPEATS
+    first += [make_request(plan, [], plan["objective_calls"] or calls, last) for _ in range(repeated)]
     started = time.perf_counter()
     reference, *repeats = yield first
     per_evaluation = (time.perf_counter() - started) / len(first)
@@ -109,12 +113,14 @@ def _check_parameter(
         return _give_up(result, "not_measured", next(r["error"] for r in repeats if not r["ok"]))
 
     directions = random_directions(x0, direction_key(parameter), options.directions)
-    if cost * EVALUATIONS * len(directions) > options.remaining() and len(directions) > 1:
-        directions = directions[:1]
-        result["not_covered"].append("two of three random directions, for lack of time")
-    estimates = yield from _settle(evaluator, directions, base, again, plan, result)
+    allowed = allowance(len(directions), options.remaining(), cost)
+    if allowed is None:
+        return _give_up(result, "time", too_slow(options.remaining(), cost))
+    result["not_covered"] += left_out(len(directions), allowed, cost)
+    directions = directions[: allowed.directions]
+    estimates = yield from _settle(evaluator, directions, base, again, plan, result, allowed.evaluations)
     judged = [judge_direction(gradient, v, e, x0, plan) for v, e in zip(directions, estimates, strict=True)]
-    result["evaluations"] = 3 + sum(e.evaluations for e in estimates)
+    result["evaluations"] = 1 + len(repeats) + sum(e.evaluations for e in estimates)
     result["gradient"]["directions"] = [
         _direction_row(i, j, e) for i, (j, e) in enumerate(zip(judged, estimates, strict=True))
     ]
@@ -122,8 +128,15 @@ def _check_parameter(
 
     if overall.verdict == "disagree" or overall.reason in ("imprecise", "unsettled"):
         k = decisive(overall, judged)
-        overall = yield from _confirm(overall, evaluator, directions[k], estimates[k], base, result)
-    if overall.reason in WEAK and x0.size >= MANY_SCALARS:
+        count = affordable(options.remaining(), cost)
+        brief = allowed.brief or count < CONFIRMING
+        if count >= BRIEFLY:
+            overall = yield from _confirm(overall, evaluator, directions[k], estimates[k], base, result, brief)
+        elif overall.verdict == "disagree":
+            unconfirmed = f"{overall.message}. The time did not allow to confirm it at finer steps"
+            overall = replace(overall, verdict="inconclusive", reason="time", message=unconfirmed)
+    enough = affordable(options.remaining(), cost) >= EVALUATIONS
+    if overall.reason in WEAK and x0.size >= MANY_SCALARS and enough:
         overall = yield from _along_gradient(overall, evaluator, gradient, directions[0], base, again, result)
     elements = yield from measure_elements(
         evaluator, gradient, x0, base, again, directions, estimates, overall, options, cost, result
@@ -133,7 +146,7 @@ def _check_parameter(
         worst = max(wrong, key=lambda row: row["judgement"].bands_off)
         v = np.zeros(x0.size)
         v[worst["index"]] = typical_size(x0)
-        overall = yield from _confirm(worst["judgement"], evaluator, v, worst["estimate"], base, result)
+        overall = yield from _confirm(worst["judgement"], evaluator, v, worst["estimate"], base, result, allowed.brief)
     if overall.verdict == "disagree" and parameter.get("spans_updates"):
         overall = replace(
             overall,
@@ -159,7 +172,9 @@ def _check_parameter(
         )
     if options.line:
         result["here"] = {"parameter": x0, "gradient": gradient}
-        if overall.verdict == "agree":
+        if overall.verdict == "agree" and affordable(options.remaining(), cost) < len(EXPONENTS):
+            result["not_covered"].append("the loss along the gradient, for lack of time")
+        elif overall.verdict == "agree":
             noise = max((e.noise for e in estimates if math.isfinite(e.noise)), default=0.0)
             result["line"] = yield from measure_line(evaluator, gradient, base, noise)
             result["evaluations"] += len(result["line"]["points"]) if result["line"] else 0
@@ -240,12 +255,13 @@ def _settle(
     again: list[float],
     plan: dict[str, Any],
     result: dict[str, Any],
+    evaluations: int = EVALUATIONS,
 ) -> Steps:
     """Estimates along the directions; moves the perturbation behind writes that no hook saw."""
     eps_f, eps_x = precisions(plan, evaluator.x0.dtype)
     estimates: list[Estimate] = []
     for _ in range(MOVES):
-        generators = [directional_derivative(base, again, 1.0, eps_f, eps_x, EVALUATIONS) for _ in directions]
+        generators = [directional_derivative(base, again, 1.0, eps_f, eps_x, evaluations) for _ in directions]
         estimates = yield from run_side_by_side(generators, evaluator, directions)
         if evaluator.wiped_at is None:
             break
@@ -290,11 +306,17 @@ def _along_gradient(
 
 
 def _confirm(
-    overall: Judgement, evaluator: Evaluator, v: np.ndarray, estimate: Estimate, base: float, result: dict[str, Any]
+    overall: Judgement,
+    evaluator: Evaluator,
+    v: np.ndarray,
+    estimate: Estimate,
+    base: float,
+    result: dict[str, Any],
+    brief: bool = False,
 ) -> Steps:
     """`overall`, unless its disagreement along v is one of larger steps only (see `confirm`)."""
     eps = precisions(evaluator.plan, evaluator.x0.dtype)
-    steps = confirm(overall, estimate, base, result["repeats"]["values"], *eps)
+    steps = confirm(overall, estimate, base, result["repeats"]["values"], *eps, brief=brief)
     ((judged, used),) = yield from run_side_by_side([steps], evaluator, [v])
     result["evaluations"] += used
     return judged

@@ -38,23 +38,28 @@ def confirm(
     objective_eps: float,
     parameter_eps: float,
     scale: float = 1.0,
+    brief: bool = False,
 ) -> Generator[List[float], Sequence[Reply], Tuple[Judgement, int]]:
     """`judged` again, or 'inconclusive' where finer steps say what AD says; and the evaluations that took.
 
     A generator as in `differences`. judged, estimate: of one direction, same t. base, repeats, the two eps and
-    scale: as in `directional_derivative`.
+    scale: as in `directional_derivative`. brief: one finer step, and nobody is accused by a marginal disagreement.
     """
     gap, used = abs(judged.autodiff - judged.finite_difference), 0
     if not (math.isfinite(gap) and gap > 0.0 and math.isfinite(estimate.step)):
         return judged, used
     proven = max(objective_eps * abs(base), max([base, *repeats]) - min([base, *repeats]))
-    for t in _finer_steps(gap, estimate, base, proven, CONFIRM_ULPS * parameter_eps * scale):
-        steps = [t, 2.0 * t, 4.0 * t]
+    finer = _finer_steps(gap, estimate, base, proven, CONFIRM_ULPS * parameter_eps * scale)
+    for t in finer[:1] if brief else finer:
+        steps = [t] if brief else [t, 2.0 * t, 4.0 * t]
         slopes = yield from _slopes(steps)
         used += 2 * len(steps)
         if slopes and all(abs(slope - judged.autodiff) <= CONFIRM_FRACTION * gap for slope in slopes):
             return _unconfirmed(judged, estimate, steps, slopes), used
-    if judged.verdict == "disagree" and judged.bands_off < MARGINAL:
+    marginal = judged.verdict == "disagree" and judged.bands_off < MARGINAL
+    if marginal and brief:
+        return _unrepeated(judged, estimate, []), used
+    if marginal:
         slopes = yield from _slopes([factor * estimate.step for factor in NEIGHBOURS])
         used += 2 * len(NEIGHBOURS)
         spread = max([0.0] + [abs(slope - judged.finite_difference) for slope in slopes])
@@ -96,9 +101,14 @@ def _slopes(steps: Sequence[float]) -> Generator[List[float], Sequence[Reply], L
 
 def _unrepeated(judged: Judgement, estimate: Estimate, slopes: Sequence[float]) -> Judgement:
     found = ", ".join(f"{slope:.6g}" for slope in slopes)
+    why = (
+        f"but {found} at steps beside it: FD is too uncertain here"
+        if slopes
+        else "a difference that only steps beside it could confirm, and the time did not allow them"
+    )
     text = (
         f"AD = {judged.autodiff:.6g}, FD = {judged.finite_difference:.6g} ± {judged.error:.2g} at step "
-        f"{estimate.step:.2g}, but {found} at steps beside it: FD is too uncertain here"
+        f"{estimate.step:.2g}, {why}"
     )
     return replace(judged, verdict="inconclusive", reason="imprecise", message=text)
 

@@ -41,12 +41,14 @@ class Options:
     """remaining: seconds left for this check (a callable), used to leave out what would not fit, and to say so.
 
     line: measure the objective along a right gradient as well, and what the update between two checked iterations did.
+    iteration_seconds: what one iteration took in the watched run, as a first guess of an evaluation.
     """
 
     directions: int = DIRECTIONS
     elements: int = ELEMENTS
     windows: int = WINDOWS
     line: bool = False
+    iteration_seconds: float = 0.0
     horizons: int = HORIZONS
     remaining: Callable[[], float] = lambda: math.inf
     progress: Callable[[str, int, int], None] = lambda message, done, total: None

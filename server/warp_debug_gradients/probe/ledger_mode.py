@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import resource
+import time
 from typing import Any, Callable
 
 import numpy as np
@@ -32,6 +33,8 @@ DEFAULT_STEP = 2.0**-9  # of the parameter's RMS, where no check has found a bet
 BUDGET = 1 << 30  # bytes that the three recordings may hold together, where the job names none
 FIRST = 0.9  # of its budget that the first run may fill: what it holds, the other two hold for certain
 RUNS = ("plus", "minus", "now")
+FINE_TAKES = 1.4  # times as long as the coarse round: it records more
+TOO_LATE = ". To record those that put most in singly takes some {} s more, and {} s were left"
 
 
 class Ended(BaseException):
@@ -109,6 +112,7 @@ class LedgerRun:
         ends = cuts.coarse(shape, self.budget)
         if ends is None:
             raise NoLedger("too_large", _too_large(self.budget))
+        started = time.perf_counter()
         coarse = self._round(self._perturbed("plus", 1.0, ends), ends)
         born = coarse["nonfinite"]
         rest, rows = coarse["unrecorded"], coarse["stretches"]
@@ -120,11 +124,19 @@ class LedgerRun:
         singly = cuts.fine(shape, ends, jumps, self.budget) if jumps else None
         if singly is None:
             return coarse
+        needed = FINE_TAKES * (time.perf_counter() - started)
+        left = self.session.deadline - time.perf_counter()
+        too_late = TOO_LATE.format(f"{needed:.3g}", f"{max(left, 0.0):.3g}")
+        if left < needed:
+            coarse["message"] += too_late
+            return coarse
         try:
             return self._round(self._perturbed("plus", 1.0, singly), singly)
         except NoLedger as error:
-            if error.reason != "too_large":
+            if error.reason not in ("too_large", "time"):
                 raise
+            if error.reason == "time":
+                coarse["message"] += too_late
             return coarse
 
     def _round(self, plus: dict[str, Any], how: cuts.Cuts | None) -> dict[str, Any]:

@@ -356,7 +356,11 @@ class Director:
         limit = max(CHILD_SECONDS, CHILD_FACTOR * float(session.job["plan"].get("run_seconds") or 1.0))
         workers = forking.at_once(session.job["plan"].get("memory_bytes"))
         self.engine = ForkEngine(session.hub, session.watch, min(limit, max(1.0, remaining)), workers)
-        options = Options(**session.job.get("options", {}), remaining=lambda: ends - time.perf_counter())
+        options = Options(
+            **session.job.get("options", {}),
+            iteration_seconds=float(session.job["plan"].get("iteration_seconds") or 0.0),
+            remaining=lambda: ends - time.perf_counter(),
+        )
         generator = check_iteration(plan, options)
         done = 0
         try:

@@ -106,7 +106,8 @@ def _found(result: Result) -> str | None:
             if any(o.harmful for o in result.overwrites)
             else "a write that the tape does not know"
         )
-        return {0: "CLEAN: no harmful overwrite", 1: f"FOUND: {what}"}.get(result.exit_code, TITLES["inconclusive"])
+        clean = f"NOTHING FOUND: {result.sampled}" if result.sampled else "CLEAN: no harmful overwrite"
+        return {0: clean, 1: f"FOUND: {what}"}.get(result.exit_code, TITLES["inconclusive"])
     if isinstance(result, DiagnoseResult):
         return None
     if isinstance(result, BisectStepsResult):

@@ -120,6 +120,7 @@ class EnableTrackerResult(Result):
     tracker_blind_spots: list[str] = Field(default_factory=list[str], description="What Warp's tracker cannot see")
     observations: list[Observation] = Field(default_factory=list[Observation])
     what_if: WhatIf | None = None
+    sampled: str | None = Field(None, description="How much of a long tape was looked at singly; null: all of it")
 
     @property
     def exit_code(self) -> int:

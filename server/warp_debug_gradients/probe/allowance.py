@@ -1,0 +1,62 @@
+"""What the time allows: how much a check of a slow program measures, and how it says what it left out. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Optional
+
+from .evaluator import EVALUATIONS
+
+SLACK = 1.2  # an evaluation may take this much longer than those before it
+FEWEST = 4  # evaluations along a direction: two steps, which is the least that tells its own error
+BRIEF = 8  # ... and the most where the time does not allow the whole ladder
+CONFIRMING, BRIEFLY = 12, 2  # evaluations that a confirmation takes, and a brief one
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """directions, and evaluations along each. brief: few step sizes, and a brief confirmation of a disagreement."""
+
+    directions: int
+    evaluations: int
+    brief: bool = False
+
+
+def affordable(seconds: float, cost: float) -> float:
+    """Evaluations of `cost` seconds that fit into `seconds`."""
+    return math.inf if math.isinf(seconds) else max(0.0, seconds) / max(cost, 1e-6)
+
+
+def allowance(wanted: int, seconds: float, cost: float) -> Optional[Allowance]:
+    """What fits of `wanted` directions; None where not even two step sizes along one of them do."""
+    count = affordable(seconds, cost)
+    if count >= EVALUATIONS * wanted:
+        return Allowance(wanted, EVALUATIONS)
+    if count >= EVALUATIONS + BRIEFLY:
+        return Allowance(1, EVALUATIONS)
+    count /= SLACK
+    if count < FEWEST:
+        return None
+    return Allowance(1, min(BRIEF, max(FEWEST, int(count) - BRIEFLY)), brief=True)
+
+
+def left_out(wanted: int, allowed: Allowance, cost: float) -> list[str]:
+    """What the allowance leaves out of a check, for its answer."""
+    said = []
+    if allowed.directions < wanted:
+        said.append(f"{wanted - allowed.directions} of {wanted} random directions, for lack of time")
+    if allowed.brief:
+        said.append(
+            f"more than {allowed.evaluations // 2} step sizes: an evaluation takes {cost:.2g} s, and the time allows "
+            f"{allowed.evaluations} of them along the direction (a whole ladder takes {EVALUATIONS})"
+        )
+    return said
+
+
+def too_slow(seconds: float, cost: float) -> str:
+    """Why nothing could be measured."""
+    return (
+        f"one evaluation of the objective takes {cost:.2g} s, and the least that tells its own error are {FEWEST}; "
+        f"{max(0.0, seconds):.2g} s were left for them"
+    )
