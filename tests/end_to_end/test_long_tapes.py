@@ -104,3 +104,19 @@ def test_memory_beyond_the_program_does_not_grow_with_the_tape(tmp_path):
         extra.append((peak - alone) / MIB)
     assert extra[1] < extra[0] + 150, extra  # Python's own objects: some 30 kB an operation
     assert max(extra) < 2048
+
+
+@pytest.mark.slow
+def test_ten_thousand_operations_are_located_in_little_time_and_what_was_left_out_is_said(tmp_path):
+    """The time allows neither the whole ladder nor three directions: few step sizes, and a ledger of stretches."""
+    environment = {**os.environ, "WARP_DEBUG_GRADIENTS_LEDGER_MB": "6"}
+    arguments = ("--steps", "10000", "--cells", "8", "--sever", "5000")
+    words = [w if w != "enable-tracker" else "bisect-steps" for w in command(tmp_path, *arguments)]
+    words[words.index("--timeout") + 1] = "LIMIT"
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    result, ledger = ledger_of(tmp_path, done.stdout)
+    assert result["verdict"] == "disagree"
+    assert ledger["ops"] > 10_000
+    assert ledger["stretches"]
+    assert ledger["timing"]["forward_runs"] <= 8
+    assert result["jumps"][0]["line"] == line_with("severed")

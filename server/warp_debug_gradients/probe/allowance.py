@@ -33,7 +33,7 @@ def allowance(wanted: int, seconds: float, cost: float) -> Optional[Allowance]:
     count = affordable(seconds, cost)
     if count >= EVALUATIONS * wanted:
         return Allowance(wanted, EVALUATIONS)
-    if count >= EVALUATIONS + BRIEFLY:
+    if count >= EVALUATIONS + CONFIRMING:
         return Allowance(1, EVALUATIONS)
     count /= SLACK
     if count < FEWEST:
