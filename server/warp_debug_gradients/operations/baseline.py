@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.evidence import HOME, finished_runs
+from warp_debug_gradients.records import part, parts
 from warp_debug_gradients.runs import find_run
 from warp_debug_gradients.schemas import VerifyFixRequest
 from warp_debug_gradients.workspace import Workspace
@@ -49,7 +52,7 @@ class RecordedCheck:
     @property
     def ledger(self) -> dict[str, Any] | None:
         """The first ledger of this run, if it kept one."""
-        kept = read_json(self.folder / "ledger.json").get("ledgers") or []
+        kept = parts(read_json(self.folder / "ledger.json"), "ledgers")
         return kept[0] if kept else None
 
     @property
@@ -75,7 +78,7 @@ def find_baseline(workspace: Workspace, run_id: str | None) -> RecordedCheck:
         )
     found = read_run(find_run(workspace, run_id))
     if found.operation == "verify_fix":  # a repair that is tried again: against what it was compared with
-        earlier = (found.result.get("baseline") or {}).get("run_id")
+        earlier = part(found.result, "baseline").get("run_id")
         if earlier:
             return find_baseline(workspace, earlier)
     if not found.checks:
@@ -101,11 +104,11 @@ def read_run(folder: Path) -> RecordedCheck:
         run_id=folder.name,
         operation=str(job.get("operation")),
         folder=folder,
-        request=job.get("request") or {},
-        interpreter=str((job.get("interpreter") or {}).get("path") or ""),
+        request=part(job, "request"),
+        interpreter=str(part(job, "interpreter").get("path") or ""),
         trace=read_json(folder / "trace.json"),
-        checks=read_json(folder / "evaluate.json").get("checks") or [],
-        options=read_json(folder / "evaluate.job.json").get("options") or {},
+        checks=parts(read_json(folder / "evaluate.json"), "checks"),
+        options=part(read_json(folder / "evaluate.job.json"), "options"),
         sources=read_json(folder / "sources.json"),
         not_loaded=read_json(folder / "not_loaded.json"),
     )
@@ -149,7 +152,7 @@ def earlier_ledger(workspace: Workspace, baseline: RecordedCheck) -> RecordedChe
 def read_json(path: Path) -> dict[str, Any]:
     """A file of the evidence; empty where there is none."""
     try:
-        value = json.loads(path.read_text())
+        value: JsonValue = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

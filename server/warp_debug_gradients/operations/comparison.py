@@ -14,6 +14,7 @@ from warp_debug_gradients.operations.forward_change import (
     whole_error,
     witnessed,
 )
+from warp_debug_gradients.records import part, parts
 from warp_debug_gradients.schemas import (
     ComparedCheck,
     ComparedDirection,
@@ -167,8 +168,8 @@ def worst_direction(check: dict[str, Any]) -> str | None:
 
 def measured(check: dict[str, Any], label: str | None) -> Measured:
     """One side's check as it stands in the result, with the numbers of one direction."""
-    gradient, horizon = check.get("gradient") or {}, check.get("horizon") or {}
-    gradient = next((d for d in gradient.get("directions") or [] if d.get("label") == label), gradient)
+    gradient, horizon = part(check, "gradient"), part(check, "horizon")
+    gradient = next((d for d in parts(gradient, "directions") if d.get("label") == label), gradient)
     ad, fd = as_float(gradient.get("autodiff")), as_float(gradient.get("finite_difference"))
     both = gradient.get("autodiff") is not None and gradient.get("finite_difference") is not None
     return Measured(
@@ -180,11 +181,11 @@ def measured(check: dict[str, Any], label: str | None) -> Measured:
         iteration=check["iteration"],
         ratio=(ad / fd if fd else None) if both else None,
         whole_error=whole_error(check),
-        objective=(check.get("objective") or {}).get("value"),
+        objective=part(check, "objective").get("value"),
         horizon=Horizon.model_validate(
             {**horizon, "full": horizon.get("full", True), "start": horizon.get("from"), "end": horizon.get("to")}
         ),
-        signature=(check.get("signature") or {}).get("message") or None,
+        signature=part(check, "signature").get("message") or None,
     )
 
 
@@ -210,11 +211,11 @@ def compared_checks(before: Side, after: Side, pairs: list[Pair]) -> list[Compar
 
 def compared_directions(pair: Pair) -> list[ComparedDirection]:
     """The directions and elements that both sides measured, at the baseline's iteration."""
-    before, after = ((check.get("gradient") or {}) for check in pair)
+    before, after = (part(check, "gradient") for check in pair)
     rows: list[ComparedDirection] = []
-    for part, label in (("directions", "label"), ("elements", "component")):
-        old = {row.get(label): row for row in before.get(part) or []}
-        for row in after.get(part) or []:
+    for kind, label in (("directions", "label"), ("elements", "component")):
+        old = {row.get(label): row for row in parts(before, kind)}
+        for row in parts(after, kind):
             b = old.get(row.get(label))
             if b is not None:
                 sides = {

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from warp_debug_gradients.records import part, parts
 from warp_debug_gradients.schemas import ForwardChange, as_float
 
 ROUNDING = 1e-3  # FD may move by this part: other order of summation, other step
@@ -39,7 +40,8 @@ class Side:
 
     def iteration(self, index: int) -> dict[str, Any]:
         """An iteration of the trace."""
-        return next((i for i in self.trace.get("iterations") or [] if i.get("index") == index), {})
+        nothing: dict[str, Any] = {}
+        return next((i for i in parts(self.trace, "iterations") if i.get("index") == index), nothing)
 
     def run_noise(self) -> float:
         """How much the same numbers differed between this side's two runs of the same files (trace and check)."""
@@ -48,11 +50,11 @@ class Side:
             checks = [c for c in self.checks if c["iteration"] == index]
             item = self.iteration(index)
             known: list[float] = []
-            objective = checks[0].get("objective") or {}
-            losses = [as_float(x) for x in item.get("losses") or [] if x is not None]
+            objective = part(checks[0], "objective")
+            losses = [as_float(x) for x in parts(item, "losses") if x is not None]
             if losses and objective.get("kind") == "loss":
                 known.append(relative(math.fsum(losses), as_float(objective.get("value"))))
-            norms = [as_float((c.get("consumed") or {}).get("norm")) for c in checks]
+            norms = [as_float(part(c, "consumed").get("norm")) for c in checks]
             if item.get("gradient_norm") is not None and len(norms) == len(item.get("parameter_keys") or norms):
                 known.append(relative(as_float(item["gradient_norm"]), math.sqrt(math.fsum(n * n for n in norms))))
             finite = [x for x in known if math.isfinite(x)]
@@ -72,7 +74,7 @@ def directions(check: dict[str, Any]) -> dict[str, tuple[float, float, float]]:
     """label -> (AD, FD, error of FD), of random directions (the same in every run) only."""
     return {
         d["label"]: (as_float(d.get("autodiff")), as_float(d.get("finite_difference")), as_float(d.get("error")))
-        for d in (check.get("gradient") or {}).get("directions") or []
+        for d in parts(part(check, "gradient"), "directions")
         if str(d.get("label")).startswith("random")
     }
 
@@ -169,7 +171,7 @@ def witnessed(before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[
 
 
 def _value(check: dict[str, Any]) -> float:
-    return as_float((check.get("objective") or {}).get("value"))
+    return as_float(part(check, "objective").get("value"))
 
 
 def _where(check: dict[str, Any]) -> str:
@@ -227,7 +229,7 @@ def _objective(b: dict[str, Any], a: dict[str, Any], change: float, masks: bool)
 def _first_losses(before: Side, after: Side, noise: float, slight: float) -> list[ForwardChange]:
     """The losses of the first iteration, where nothing better can be compared."""
     old, new = (
-        math.fsum(as_float(x) for x in s.iteration(0).get("losses") or [] if x is not None) for s in (before, after)
+        math.fsum(as_float(x) for x in parts(s.iteration(0), "losses") if x is not None) for s in (before, after)
     )
     change = relative(old, new)
     if change <= max(VALUE_ROUNDING, RANDOM_MULTIPLE * noise):
@@ -244,7 +246,7 @@ def _first_losses(before: Side, after: Side, noise: float, slight: float) -> lis
 def _frozen(before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> list[ForwardChange]:
     """Parameters that training moved before, and does not move now."""
     found: list[ForwardChange] = []
-    old, new = (len(s.trace.get("iterations") or []) for s in (before, after))
+    old, new = (len(parts(s.trace, "iterations")) for s in (before, after))
     calls = [s.trace.get("backward_calls") or 0 for s in (before, after)]
     if old > 1 and new == 1 and calls[1] > 1 and after.trace.get("status") == "completed":
         text = (
@@ -256,7 +258,7 @@ def _frozen(before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[st
         then = [b for b, a in pairs if a["parameter"]["name"] == name]
         now = [c for c in after.checks if c["parameter"]["name"] == name]
         moved_then = _moves(then) if len(then) > 1 else _varies(before)
-        used = any(as_float((c.get("consumed") or {}).get("norm")) > 0.0 for c in now)  # a zero gradient moves nothing
+        used = any(as_float(part(c, "consumed").get("norm")) > 0.0 for c in now)  # a zero gradient moves nothing
         if used and moved_then and _moves(now) is False and not _varies(after):
             text = f"{name} keeps its values from iteration to iteration now: it is not trained any more"
             found.append(
@@ -272,7 +274,7 @@ def _moves(checks: list[dict[str, Any]]) -> bool | None:
 
 def _varies(side: Side) -> bool:
     """Whether the losses differ between iterations."""
-    losses = [tuple(i.get("losses") or []) for i in side.trace.get("iterations") or []]
+    losses = [tuple(parts(i, "losses")) for i in parts(side.trace, "iterations")]
     return len(set(map(str, losses))) > 1
 
 
@@ -286,12 +288,12 @@ def _structure(before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict
             found.append(ForwardChange(what=what, before=str(old), after=str(new), masks=False, message=text))
 
     if pairs:
-        b, a = (pairs[0][k].get("horizon") or {} for k in (0, 1))
+        b, a = (part(pairs[0][k], "horizon") for k in (0, 1))
         tell("horizon", b.get("windows"), a.get("windows"), "backward calls an iteration")
         tell("horizon", b.get("ops"), a.get("ops"), "tape operations an iteration")
-    one, other = before.trace.get("structure") or {}, after.trace.get("structure") or {}
+    one, other = part(before.trace, "structure"), part(after.trace, "structure")
     tell("launches", one.get("launches_per_iteration"), other.get("launches_per_iteration"), "launches an iteration")
-    old, new = set(one.get("kernels") or {}), set(other.get("kernels") or {})
+    old, new = set(part(one, "kernels")), set(part(other, "kernels"))
     if old != new:
         gone, come = ", ".join(sorted(old - new)) or "none", ", ".join(sorted(new - old)) or "none"
         text = f"kernels on the tape that are gone: {gone}; new: {come}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from warp_debug_gradients.records import parts
 from warp_debug_gradients.schemas import GradcheckTape, Isolated, as_float
 
 Row = dict[str, Any]
@@ -13,7 +14,7 @@ ORDER = {"wrong": 0, "undecided": 1, "right": 2}
 def launch_alone(ledger: dict[str, Any], place: Row) -> Row | None:
     """The row of the launch at a jump's (or a reader's) line and kernel."""
     wanted = tuple(place.get(k) for k in ("file", "line", "kernel"))
-    rows = ledger.get("isolated") or []
+    rows = parts(ledger, "isolated")
     return next(
         (
             r
@@ -26,7 +27,7 @@ def launch_alone(ledger: dict[str, Any], place: Row) -> Row | None:
 
 def wrong_functions(ledger: dict[str, Any]) -> list[Row]:
     """The functions whose custom gradient is wrong by itself."""
-    return [r for r in ledger.get("isolated") or [] if r.get("what") == "function" and r.get("verdict") == "wrong"]
+    return [r for r in parts(ledger, "isolated") if r.get("what") == "function" and r.get("verdict") == "wrong"]
 
 
 def in_words(row: Row) -> str:
@@ -57,7 +58,7 @@ def _numbers(row: Row) -> str:
 
 def isolated(ledger: dict[str, Any]) -> list[Isolated]:
     """The rows of the result: wrong ones first, the blamed before the others."""
-    rows = [Isolated.model_validate(row) for row in ledger.get("isolated") or []]
+    rows = [Isolated.model_validate(row) for row in parts(ledger, "isolated")]
     return sorted(rows, key=lambda r: (ORDER[r.verdict], not r.blamed))
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from warp_debug_gradients.errors import UsageError
+from warp_debug_gradients.records import part, parts
 from warp_debug_gradients.schemas import as_float
 
 RISE = 1.05  # a loss this many times the previous one has turned
 
 
 def plan_of(trace: dict[str, Any], positions: list[int]) -> dict[str, Any]:
-    """The job's plan: the iterations at these positions, how long the watched run and one iteration took, and how much
-    memory."""
-    listed = [trace["iterations"][position]["plan"] for position in positions]
-    seconds = (trace.get("seconds") or {}).get("run")
+    """The job's plan: the iterations at these positions."""
+    return plan_with(trace, [trace["iterations"][position]["plan"] for position in positions])
+
+
+def plan_with(trace: dict[str, Any], listed: list[Any]) -> dict[str, Any]:
+    """A plan of these iterations: how long the watched run and one iteration took, and how much memory."""
+    seconds = part(trace, "seconds").get("run")
     one = (seconds or 0.0) / max(1, len(trace["iterations"]))
     return {
         "iterations": listed,
@@ -27,7 +31,7 @@ def plan_of(trace: dict[str, Any], positions: list[int]) -> dict[str, Any]:
 def choose_iterations(trace: dict[str, Any], requested: int | None) -> list[int]:
     """Positions in `trace["iterations"]`: the requested one, else the first, the second (some faults need a
     history), and the one at which something turns."""
-    iterations = trace.get("iterations") or []
+    iterations = parts(trace, "iterations")
     if requested is not None:
         for position, item in enumerate(iterations):
             if item.get("index", position) == requested:
@@ -46,8 +50,8 @@ def choose_iterations(trace: dict[str, Any], requested: int | None) -> list[int]
 def turning_point(trace: dict[str, Any]) -> int | None:
     """The position of the iteration whose update made something turn: a non-finite gradient's own; for a loss
     that rises or is not finite, the one before."""
-    indices = [item.get("index", k) for k, item in enumerate(trace.get("iterations") or [])]
-    nonfinite = trace.get("nonfinite") or {}
+    indices = [item.get("index", k) for k, item in enumerate(parts(trace, "iterations"))]
+    nonfinite = part(trace, "nonfinite")
     if nonfinite.get("iteration") in indices:
         position = indices.index(nonfinite["iteration"])
         return position if nonfinite.get("what") == "gradient" else max(position - 1, 0)
@@ -67,7 +71,7 @@ def first_rise(values: list[float | None]) -> int | None:
 def losses(trace: dict[str, Any]) -> list[float | None]:
     """The summed loss of each iteration; None where backward was seeded and there is no scalar loss."""
     found: list[float | None] = []
-    for item in trace.get("iterations") or []:
-        known = [as_float(v) for v in item.get("losses") or [] if v is not None]
+    for item in parts(trace, "iterations"):
+        known = [as_float(v) for v in parts(item, "losses") if v is not None]
         found.append(sum(known) if known else None)
     return found

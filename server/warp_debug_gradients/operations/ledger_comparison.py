@@ -6,6 +6,7 @@ from typing import Any
 
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.bisect_steps import place_of
+from warp_debug_gradients.records import part, parts
 from warp_debug_gradients.schemas import Jump, LedgerSide, Term, as_float
 
 GONE = 0.2  # of a jump, what may be left of one that is gone
@@ -14,11 +15,9 @@ LARGE = 0.02  # a jump of a smaller part of the derivative is none that was wort
 
 def ledger_side(run_id: str, kept: dict[str, Any]) -> LedgerSide:
     """What one ledger says."""
-    jumps = [Jump.model_validate(j) for j in kept.get("jumps") or [] if j.get("significant")]
-    jumps += [
-        _as_jump(name, t) for name in ("stale", "truncated") for t in kept.get(name) or [] if t.get("significant")
-    ]
-    if (kept.get("seed") or {}).get("significant"):
+    jumps = [Jump.model_validate(j) for j in parts(kept, "jumps") if j.get("significant")]
+    jumps += [_as_jump(name, t) for name in ("stale", "truncated") for t in parts(kept, name) if t.get("significant")]
+    if part(kept, "seed").get("significant"):
         jumps.append(_as_jump("seed", kept["seed"]))
     found = ledgers.overwrites(kept)
     harmful = [o for o in found if o.harmful]

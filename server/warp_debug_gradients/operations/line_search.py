@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from warp_debug_gradients.records import part
 from warp_debug_gradients.schemas import as_float
 
 
@@ -27,7 +28,7 @@ def line_of(check: dict[str, Any]) -> Line | None:
     found = check.get("line")
     if not found:
         return None
-    update = check.get("update") or {}
+    update = part(check, "update")
     values = [as_float(value) for _, value in found["points"] if value is not None]
     finite = [v for v in values if math.isfinite(v)]
     return Line(

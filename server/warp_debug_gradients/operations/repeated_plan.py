@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from warp_debug_gradients.records import part, parts
+
 
 def find_parameters(checks: list[dict[str, Any]], before: dict[str, Any], trace: dict[str, Any]) -> dict[str, str]:
     """Name of each checked parameter -> its name now; those that are gone are left out.
@@ -12,9 +14,9 @@ def find_parameters(checks: list[dict[str, Any]], before: dict[str, Any], trace:
     By name; else it was renamed, if its old name is gone and one new name has its shape and type.
     """
     old_names, new_names = (
-        {leaf["name"] for part in ("parameters", "leaves") for leaf in t.get(part) or []} for t in (before, trace)
+        {leaf["name"] for kind in ("parameters", "leaves") for leaf in parts(t, kind)} for t in (before, trace)
     )
-    now = {p["name"]: p for p in trace.get("parameters") or []}
+    now = {p["name"]: p for p in parts(trace, "parameters")}
     then = {c["parameter"]["name"]: c["parameter"] for c in checks}
     found = {name: name for name in then if name in now}
     for name, parameter in then.items():
@@ -29,7 +31,7 @@ def find_parameters(checks: list[dict[str, Any]], before: dict[str, Any], trace:
 
 def iterations_to_check(trace: dict[str, Any], checks: list[dict[str, Any]]) -> list[int]:
     """The iterations of the earlier check, and one after the first that disagreed: a repair is not believed on one."""
-    there = [item["index"] for item in trace.get("iterations") or []]
+    there = [item["index"] for item in parts(trace, "iterations")]
     wanted = [i for i in dict.fromkeys(c["iteration"] for c in checks) if i in there]
     first = next(c["iteration"] for c in checks if c["verdict"] == "disagree")
     later = [i for i in there if i > first]
@@ -49,13 +51,13 @@ def pinned_plans(
         if item["index"] not in iterations:
             continue
         plan = copy.deepcopy(item["plan"])
-        for parameter in plan.get("parameters") or []:
+        for parameter in parts(plan, "parameters"):
             named = [c for c in checks if c["parameter"]["name"] == earlier.get(parameter["name"])]
             if not named:
                 continue
             check = next((c for c in named if c["iteration"] == item["index"]), named[0])
             parameter["direction_key"] = check["parameter"].get("key")
-            parameter["elements"] = [row["index"] for row in (check.get("gradient") or {}).get("elements") or []]
+            parameter["elements"] = [row["index"] for row in parts(part(check, "gradient"), "elements")]
         item["plan"] = plan
         plans.append(plan)
     return plans

@@ -24,6 +24,7 @@ from warp_debug_gradients.operations.comparison import (
     worst_direction,
 )
 from warp_debug_gradients.operations.forward_change import Side
+from warp_debug_gradients.operations.iterations import plan_with
 from warp_debug_gradients.operations.ledger_comparison import ledger_side, vanished
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.operations.repeated_plan import find_parameters, iterations_to_check, pinned_plans
@@ -173,8 +174,9 @@ async def _measure(
             result.notes.append(f"The parameter {old} is taken to be called {new} now (the same shape and type).")
     plans = pinned_plans(trace, baseline.checks, names, iterations_to_check(trace, baseline.checks))
     engine = gradcheck.choose_engine(measurement.request.engine, trace)
-    plan = {"iterations": plans, "run_seconds": (trace.get("seconds") or {}).get("run")}
-    done = await gradcheck.evaluate(measurement, trace, plan, engine, share=CHECK_SHARE, options=baseline.options)
+    done = await gradcheck.evaluate(
+        measurement, trace, plan_with(trace, plans), engine, share=CHECK_SHARE, options=baseline.options
+    )
     checks: list[dict[str, Any]] = (done.result or {}).get("checks") or []
     stopped = done.timed_out or (done.result or {}).get("status") == "stopped"
     if not checks:

@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any
 
+from warp_debug_gradients.records import part, parts
 from warp_debug_gradients.report.story import Picture, Records
 from warp_debug_gradients.schemas import as_float
 
@@ -26,7 +27,7 @@ def _agreement(records: Records) -> Picture | None:
     """FD against AD: right gradients lie on the line."""
     result = records.result
     if "outcome" in result:
-        rows = result.get("directions") or []
+        rows = parts(result, "directions")
         elements = [row for row in rows if not str(row["label"]).startswith(("random", "along"))]
         rows = elements if len(elements) >= FEW_ELEMENTS else [row for row in rows if row not in elements]
         groups = [
@@ -35,10 +36,10 @@ def _agreement(records: Records) -> Picture | None:
         ]
         section, what = "Before and after", "elements" if rows is elements else "directions"
     else:
-        gradient = result.get("gradient") or {}
-        elements = gradient.get("elements") or []
+        gradient = part(result, "gradient")
+        elements = parts(gradient, "elements")
         what = "elements" if len(elements) >= FEW_ELEMENTS else "directions"
-        groups = [("", OTHER, [_triple(row, "") for row in gradient.get(what) or []])]
+        groups = [("", OTHER, [_triple(row, "") for row in parts(gradient, what)])]
         section = "The evidence"
     groups = [(name, colour, [t for t in triples if all(map(math.isfinite, t))]) for name, colour, triples in groups]
     points = [t for _, _, triples in groups for t in triples]
@@ -76,8 +77,8 @@ def _ladder(records: Records) -> Picture | None:
     check = next(
         (c for c in records.checks if c["verdict"] == "disagree"), records.checks[0] if records.checks else None
     )
-    rows = (check or {}).get("gradient", {}).get("directions") or []
-    rows = [row for row in rows if len(row.get("rungs") or []) >= 2]
+    rows = parts(part(check, "gradient"), "directions")
+    rows = [row for row in rows if len(parts(row, "rungs")) >= 2]
     if check is None or not rows:
         return None
     row = rows[0]
@@ -105,7 +106,7 @@ def _ladder(records: Records) -> Picture | None:
 
 def _ledger(records: Records) -> Picture | None:
     """The error that each tape op puts in; where none does, there is nothing to see."""
-    book, jumps = records.ledger.get("book"), records.ledger.get("jumps") or []
+    book, jumps = records.ledger.get("book"), parts(records.ledger, "jumps")
     if not book or not any(j.get("significant") for j in jumps):
         return None
     from warp_debug_gradients.operations.picture import ledger_figure
@@ -117,7 +118,7 @@ def _ledger(records: Records) -> Picture | None:
 
 def _loss(records: Records) -> Picture | None:
     """The loss over the run, before and now."""
-    flow = records.result.get("workflow") or {}
+    flow = part(records.result, "workflow")
     lines = [
         (name, colour, flow.get(side)) for name, side, colour in (("before", "before", BEFORE), ("now", "after", NOW))
     ]
@@ -125,7 +126,7 @@ def _loss(records: Records) -> Picture | None:
         return None
     figure, axes = _figure(6.4, 3.4)
     for name, colour, series in lines:
-        values = [as_float(v) for v in (series or {}).get("values") or []]
+        values = [as_float(v) for v in parts(series, "values")]
         if series and values:
             positions = [k * (series["count"] - 1) / max(1, len(values) - 1) for k in range(len(values))]
             axes.plot(
@@ -149,7 +150,7 @@ def _figure(width: float, height: float) -> tuple[Any, Any]:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasSVG(figure)
     axes = figure.subplots()
-    axes.tick_params(colors=INK)
+    axes.tick_params(colors=INK)  # pyright: ignore[reportUnknownMemberType] (Matplotlib leaves **kwargs untyped)
     axes.xaxis.label.set_color(INK)
     axes.yaxis.label.set_color(INK)
     for spine in axes.spines.values():
@@ -167,7 +168,8 @@ def _picture(figure: Any, section: str, file: str, caption: str) -> Picture:
     import matplotlib
 
     stream = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": file}):  # text stays text; ids repeat
+    settings = {"svg.fonttype": "none", "svg.hashsalt": file}  # text stays text; ids repeat
+    with matplotlib.rc_context(settings):  # pyright: ignore[reportUnknownMemberType, reportArgumentType]
         figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
     svg = stream.getvalue()
     svg = svg[svg.index("<svg") :]

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
 from warp_debug_gradients.catalogue import CATALOGUE
+from warp_debug_gradients.records import part, parts
 from warp_debug_gradients.report import tables
 from warp_debug_gradients.report.tables import Table
 
@@ -83,13 +86,13 @@ class Story:
 
 def read_records(folder: Path) -> Records:
     """Reads what is there."""
-    ledgers = _read(folder / "ledger.json").get("ledgers") or [{}]
+    ledgers: list[dict[str, Any]] = _read(folder / "ledger.json").get("ledgers") or [{}]
     return Records(
         folder=folder,
         result=_read(folder / "result.json"),
         job=_read(folder / "job.json"),
         trace=_read(folder / "trace.json"),
-        checks=_read(folder / "evaluate.json").get("checks") or [],
+        checks=parts(_read(folder / "evaluate.json"), "checks"),
         ledger=ledgers[0],
     )
 
@@ -106,9 +109,9 @@ def tell(records: Records, pictures: list[Picture]) -> Story:
         _program(r),
         Section("What was edited", tables=tables.files(r), diff=r.get("diff") or ""),
         Section("The script's own numbers", paragraphs=_workflow(r), tables=tables.series(r)),
-        Section("What was found clean", points=list(r.get("ruled_out") or [])),
-        Section("What was not looked at", points=list(r.get("blind_spots") or [])),
-        Section("Notes", points=list(r.get("notes") or [])),
+        Section("What was found clean", points=list(parts(r, "ruled_out"))),
+        Section("What was not looked at", points=list(parts(r, "blind_spots"))),
+        Section("Notes", points=list(parts(r, "notes"))),
         _next(r),
         _documentation(r),
         _records(records),
@@ -121,17 +124,17 @@ def tell(records: Records, pictures: list[Picture]) -> Story:
 
 
 def _facts(records: Records) -> list[tuple[str, str]]:
-    r, request = records.result, records.job.get("request") or {}
+    r, request = records.result, part(records.job, "request")
     target = request.get("script") or request.get("module") or request.get("forward") or "?"
-    overrides = ", ".join(f"{k} = {v}" for k, v in (request.get("overrides") or {}).items())
+    overrides = ", ".join(f"{k} = {v}" for k, v in part(request, "overrides").items())
     facts = [
-        ("Program", " ".join([str(target), *(request.get("args") or [])])),
+        ("Program", " ".join([str(target), *parts(request, "args")])),
         ("Overrides", overrides),
         ("Parameter", r.get("parameter")),
         ("Objective", r.get("objective")),
         ("Iteration", r.get("iteration")),
         ("Measured by", f"{r.get('operation')}, run {r.get('run_id')}"),
-        ("Compared with", (r.get("baseline") or {}).get("run_id")),
+        ("Compared with", part(r, "baseline").get("run_id")),
         ("Warp", f"{r.get('warp_version') or '?'} on {r.get('device') or '?'}"),
     ]
     return [(name, str(value)) for name, value in facts if value not in (None, "")]
@@ -139,7 +142,7 @@ def _facts(records: Records) -> list[tuple[str, str]]:
 
 def _root_cause(r: dict[str, Any]) -> Section:
     """The causes, the first one in full. After a repair: what was wrong before, and what is left."""
-    before, now = r.get("causes_before") or [], r.get("causes") or []
+    before, now = parts(r, "causes_before"), parts(r, "causes")
     section = Section("Root cause")
     for head, causes in (
         ("Before the edit: " if "causes_before" in r else "", before),
@@ -147,7 +150,7 @@ def _root_cause(r: dict[str, Any]) -> Section:
     ):
         for cause in causes[:TOP_CAUSES]:
             section.points.append(head + _cause(cause))
-            section.points += [f"— {sentence}" for sentence in cause.get("evidence") or []]
+            section.points += [f"— {sentence}" for sentence in parts(cause, "evidence")]
             if cause.get("repair"):
                 section.points.append(f"— Repair: {cause['repair']}")
     return section
@@ -157,7 +160,7 @@ def _cause(cause: dict[str, Any]) -> str:
     kind = CATALOGUE.get(cause["code"])
     meaning = f": {kind.meaning}" if kind else ""
     where = tables.place(cause)
-    names = ", ".join(cause.get("variables") or [])
+    names = ", ".join(parts(cause, "variables"))
     kernel = f", kernel {cause['kernel']}" if cause.get("kernel") else ""
     return f"{cause['code']} ({cause['confidence']}){f' at {where}' if where else ''}{kernel}{f', {names}' if names else ''}{meaning}."
 
@@ -176,13 +179,13 @@ def _program(r: dict[str, Any]) -> Section:
     if "outcome" in r:
         section.points = [
             f"{'An agreement proves nothing by this: ' if c.get('masks') else ''}{c['message']}."
-            for c in r.get("changes") or []
+            for c in parts(r, "changes")
         ]
     return section
 
 
 def _workflow(r: dict[str, Any]) -> list[str]:
-    flow = r.get("workflow") or {}
+    flow = part(r, "workflow")
     return [f"{flow['command']}: {flow['message']}"] if flow.get("message") else []
 
 
@@ -193,12 +196,12 @@ def _next(r: dict[str, Any]) -> Section:
     return Section(
         "Next",
         paragraphs=[str(call.get("why") or "")],
-        command=f"{call['tool']} {json.dumps(call.get('arguments') or {})}",
+        command=f"{call['tool']} {json.dumps(part(call, 'arguments'))}",
     )
 
 
 def _documentation(r: dict[str, Any]) -> Section:
-    codes = dict.fromkeys(c["code"] for part in ("causes", "causes_before") for c in r.get(part) or [])
+    codes = dict.fromkeys(c["code"] for when in ("causes", "causes_before") for c in parts(r, when))
     points = [
         f"{code}: section {CATALOGUE[code].section} of references/quick-checks.md; in Warp's user guide: {CATALOGUE[code].documentation}."
         for code in codes
@@ -216,8 +219,8 @@ def _records(records: Records) -> Section:
         "Warp": trace.get("warp_version") or r.get("warp_version"),
         "Python of the program": trace.get("python_version"),
         "NumPy": trace.get("numpy_version"),
-        "interpreter": (r.get("interpreter") or {}).get("path"),
-        **(job.get("versions") or {}),
+        "interpreter": part(r, "interpreter").get("path"),
+        **part(job, "versions"),
         "platform": job.get("platform"),
     }
     listed = "; ".join(f"{name} {value}" for name, value in versions.items() if value)
@@ -231,7 +234,7 @@ def _records(records: Records) -> Section:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text())
+        value: JsonValue = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

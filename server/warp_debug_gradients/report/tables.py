@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import JsonValue
+
+from warp_debug_gradients.records import part, parts
 from warp_debug_gradients.render.text import moved_by, number, percent
 
 ROWS = 12  # of one table; the rest is in result.json
@@ -19,7 +22,7 @@ class Table:
     rows: list[list[str]]
 
 
-def place(item: Any) -> str:
+def place(item: JsonValue) -> str:
     """file:line of a JSON object."""
     if not isinstance(item, dict) or not item.get("file"):
         return ""
@@ -33,7 +36,7 @@ def measurements(r: dict[str, Any]) -> list[Table]:
 
 def before_and_after(r: dict[str, Any]) -> list[Table]:
     """verify_fix: the two sides, the checks, the ledger."""
-    b, a = r.get("before") or {}, r.get("after") or {}
+    b, a = part(r, "before"), part(r, "after")
     along = f", along {b['direction']}" if b.get("direction") else ""
     rows = [
         ["AD", number(b.get("autodiff")), number(a.get("autodiff"))],
@@ -44,13 +47,13 @@ def before_and_after(r: dict[str, Any]) -> list[Table]:
         ["objective there", number(b.get("objective")), number(a.get("objective"))],
         ["backward calls, tape ops", _horizon(b), _horizon(a)],
     ]
-    rows += _ledger_rows(r.get("ledger_before") or {}, r.get("ledger_after") or {})
+    rows += _ledger_rows(part(r, "ledger_before"), part(r, "ledger_after"))
     found = [Table(f"Iteration {b.get('iteration')}{along}", ["", "before", "now"], rows)]
     points = {True: "the same", False: "another", None: "not compared"}
     rows = [
         [str(c["iteration"]), c["parameter"], f"{c.get('before') or 'not checked'} ({percent(c.get('before_relative_error'))})",
          f"{c['after']} ({percent(c.get('after_relative_error'))})", points[c.get("same_point")]]
-        for c in r.get("checks") or []
+        for c in parts(r, "checks")
     ]  # fmt: skip
     if rows:
         found.append(
@@ -61,13 +64,13 @@ def before_and_after(r: dict[str, Any]) -> list[Table]:
 
 def files(r: dict[str, Any]) -> list[Table]:
     """The loaded files that differ."""
-    rows = [[f["file"], f["status"].replace("_", " "), f"+{f['added']} −{f['removed']}"] for f in r.get("files") or []]
+    rows = [[f["file"], f["status"].replace("_", " "), f"+{f['added']} −{f['removed']}"] for f in parts(r, "files")]
     return [Table("Loaded files", ["file", "", "lines"], rows)] if rows else []
 
 
 def series(r: dict[str, Any]) -> list[Table]:
     """What the program printed."""
-    flow = r.get("workflow") or {}
+    flow = part(r, "workflow")
     rows = [
         [
             name,
@@ -84,7 +87,7 @@ def series(r: dict[str, Any]) -> list[Table]:
     if rows:
         return [Table("The loss over the run", ["", "series", "first", "last", "values", "it is", "run"], rows)]
     rows = [
-        [s["name"], number(s["first"]), number(s["last"]), str(s["count"]), s["trend"]] for s in r.get("metrics") or []
+        [s["name"], number(s["first"]), number(s["last"]), str(s["count"]), s["trend"]] for s in parts(r, "metrics")
     ]
     return [Table("Printed", ["series", "first", "last", "values", "trend"], rows)] if rows else []
 
@@ -93,7 +96,7 @@ def _directions(r: dict[str, Any]) -> Table | None:
     rows = [
         [d.get("label") or "", number(d.get("autodiff")), _pm(d.get("finite_difference"), d.get("error")),
          percent(d.get("relative_error")), d.get("verdict") or ""]
-        for d in (r.get("gradient") or {}).get("directions") or []
+        for d in parts(part(r, "gradient"), "directions")
     ]  # fmt: skip
     return _table("Directional derivatives", ["direction", "AD", "FD", "relative error", ""], rows)
 
@@ -102,7 +105,7 @@ def _elements(r: dict[str, Any]) -> Table | None:
     rows = [
         [str(e.get("component") or e.get("index")), number(e.get("autodiff")), _pm(e.get("finite_difference"), e.get("error")),
          number(e.get("ratio")), e.get("verdict") or ""]
-        for e in (r.get("gradient") or {}).get("elements") or []
+        for e in parts(part(r, "gradient"), "elements")
     ]  # fmt: skip
     return _table("Single elements", ["element", "AD", "FD", "AD / FD", ""], rows)
 
@@ -110,13 +113,13 @@ def _elements(r: dict[str, Any]) -> Table | None:
 def _windows(r: dict[str, Any]) -> Table | None:
     rows = [
         [str(w.get("backward_call")), place(w), number(w.get("autodiff")), _pm(w.get("finite_difference"), w.get("error")), w.get("verdict") or ""]
-        for w in r.get("windows") or []
+        for w in parts(r, "windows")
     ]  # fmt: skip
     return _table("Each backward call by itself", ["call", "line", "AD", "FD", ""], rows)
 
 
 def _jumps(r: dict[str, Any]) -> Table | None:
-    jumps = r.get("jumps") or (r.get("ledger_after") or {}).get("jumps") or []
+    jumps = parts(r, "jumps") or parts(part(r, "ledger_after"), "jumps")
     rows = [
         [f"{percent(j.get('share'))} ± {percent(j.get('noise'))}", place(j), j.get("kernel") or "", str(j.get("ops") or ""),
          percent(j["share_restored"]) if j.get("share_restored") is not None else "", "" if j.get("significant") else "within noise"]
@@ -130,11 +133,11 @@ def _jumps(r: dict[str, Any]) -> Table | None:
 
 
 def _overwrites(r: dict[str, Any]) -> Table | None:
-    found = r.get("overwrites") or (r.get("ledger_after") or {}).get("harmful_overwrites") or []
+    found = parts(r, "overwrites") or parts(part(r, "ledger_after"), "harmful_overwrites")
     words = {True: "harmful", False: "harmless", None: "undecided"}
     rows = [
-        [str(o.get("variable")), place(o.get("reader")), f"{(o.get('writer') or {}).get('what') or '?'} {place(o.get('writer'))}",
-         moved_by(*((o.get("change") or {}).get(k) for k in ("relative", "max_abs"))), words[o.get("harmful")]]
+        [str(o.get("variable")), place(o.get("reader")), f"{part(o, 'writer').get('what') or '?'} {place(o.get('writer'))}",
+         moved_by(*(part(o, "change").get(k) for k in ("relative", "max_abs"))), words[o.get("harmful")]]
         for o in found
     ]  # fmt: skip
     return _table("Overwritten reads", ["variable", "read at", "written by", "moved by", ""], rows)
@@ -155,7 +158,7 @@ def _what_if(r: dict[str, Any]) -> Table | None:
 def _points(r: dict[str, Any]) -> Table | None:
     rows = [
         [str(p["value"]), number(p.get("autodiff")), _pm(p.get("finite_difference"), p.get("error")), percent(p.get("relative_error")), p.get("verdict") or p.get("reason") or ""]
-        for p in r.get("points") or []
+        for p in parts(r, "points")
     ]  # fmt: skip
     return _table(f"Values of {r.get('knob')}", ["value", "AD", "FD", "relative error", ""], rows)
 
@@ -166,7 +169,7 @@ def _checks(r: dict[str, Any]) -> Table | None:
     rows = [
         [str(c.get("iteration")), str(c.get("parameter")), number(c.get("autodiff")), _pm(c.get("finite_difference"), c.get("error")),
          percent(c.get("relative_error")), c.get("verdict") or ""]
-        for c in r.get("checks") or []
+        for c in parts(r, "checks")
     ]  # fmt: skip
     return (
         _table("All checks", ["iteration", "parameter", "AD", "FD", "relative error", ""], rows)
@@ -196,7 +199,7 @@ def _word(side: dict[str, Any]) -> str:
 
 
 def _horizon(side: dict[str, Any]) -> str:
-    h = side.get("horizon") or {}
+    h = part(side, "horizon")
     return f"{h.get('windows', '?')}, {h.get('ops', '?')}"
 
 
@@ -204,12 +207,12 @@ def _ledger_rows(before: dict[str, Any], after: dict[str, Any]) -> list[list[str
     def lines(side: dict[str, Any]) -> str:
         if not side.get("run_id"):
             return side.get("message") or "not measured"
-        return "; ".join(f"{percent(j.get('share'))} {place(j)}" for j in (side.get("jumps") or [])[:3]) or "none"
+        return "; ".join(f"{percent(j.get('share'))} {place(j)}" for j in parts(side, "jumps")[:3]) or "none"
 
     def overwritten(side: dict[str, Any]) -> str:
         if not side.get("run_id"):
             return "not measured"
-        return f"{len(side.get('harmful_overwrites') or [])} harmful, {side.get('harmless_overwrites') or 0} harmless"
+        return f"{len(parts(side, 'harmful_overwrites'))} harmful, {side.get('harmless_overwrites') or 0} harmless"
 
     return [
         ["lines that put an error in", lines(before), lines(after)],
