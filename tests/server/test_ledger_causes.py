@@ -12,7 +12,8 @@ from warp_debug_gradients.operations.host_places import (
     zeroing_line,
 )
 from warp_debug_gradients.operations.ledger import seed_against_stated
-from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes, repairs
+from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes
+from warp_debug_gradients.operations.ledger_evidence import repairs
 
 LAUNCH = {"file": "train.py", "line": 42}
 

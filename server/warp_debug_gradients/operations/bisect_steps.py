@@ -11,7 +11,8 @@ from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.gradcheck import places
 from warp_debug_gradients.operations.host_places import swap_place, tape_place, unrecorded_writer
 from warp_debug_gradients.operations.knob import run_knob
-from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes, restored_text
+from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes
+from warp_debug_gradients.operations.ledger_evidence import restored_text
 from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.render.text import percent
 from warp_debug_gradients.schemas import (

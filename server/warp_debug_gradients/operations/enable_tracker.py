@@ -7,7 +7,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from warp_debug_gradients.operations import ledger as ledgers
-from warp_debug_gradients.operations.ledger_causes import ledger_causes, restored_text
+from warp_debug_gradients.operations.ledger_causes import ledger_causes
+from warp_debug_gradients.operations.ledger_evidence import restored_text
 from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.render.text import moved_by, percent
 from warp_debug_gradients.schemas import (

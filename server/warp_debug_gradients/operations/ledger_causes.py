@@ -7,19 +7,40 @@ backward pass, run again with the recorded values restored, comes out right, or 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from warp_debug_gradients.operations.constructs import REPAIRS, Construct
 from warp_debug_gradients.operations.isolated import in_words as isolated_in_words
 from warp_debug_gradients.operations.isolated import launch_alone, wrong_functions
-from warp_debug_gradients.render.text import moved_by, percent
+from warp_debug_gradients.operations.ledger_evidence import (
+    DOUBLES,
+    HOST_WRITES,
+    Ledger,
+    by_host,
+    clobbered_text,
+    disabled_kernel,
+    explained,
+    jump_text,
+    left_over_text,
+    merged,
+    new_cause,
+    overwritten_read,
+    place_text,
+    repairs,
+    restored_text,
+    same_line,
+    shortened,
+    significant_jumps,
+    size_of,
+    tells_of,
+    variables_of,
+)
+from warp_debug_gradients.render.text import percent
 from warp_debug_gradients.schemas import Cause, as_float
 from warp_debug_gradients.versions import known_defects
 
-REPAIRED = 0.1  # restoring the reads must leave at most this part of the error,
-REPAIRED_FLOOR = 2e-3  # or a relative error that float32 differences cannot tell from none
 MOST_CONSTRUCTS = 3
 MOST_VICTIMS = 3
 ONLY_NONFINITE = ("where_overflow", "singular_point")  # constructs that explain a non-finite adjoint, not a wrong one
@@ -27,20 +48,12 @@ RECORDED_FUNCTION = "recorded function"  # what the probe calls an operation rec
 COPY = "array copy"  # ... and wp.copy, clone, assign
 CLEARS = {"zero_", "fill_"}
 RESETS = {"zero_", "fill_", "assign"}
-HOST_WRITES = {"numpy", "assign", "__setitem__"}
-
-DOUBLES = {
-    "duplicate_launch": "Launch it once.",
-    "retain_grad": "Drop retain_grad=True, or write the array once only.",
-    "tape_reentered": "Use a new tape (or tape.reset()) for each recording.",
-}
 
 SCOPES = {
     "tape_left_open": "Open the tape anew for each iteration: leave the `with` block before backward, and update outside of it.",
     "after_loss": "End the `with` block after the loss: record nothing else.",
 }
 
-Ledger = dict[str, Any]
 Place = dict[str, Any]
 FindConstructs = Callable[[dict[str, Any]], list[Construct]]
 
@@ -92,7 +105,7 @@ def ledger_causes(
     found += _custom_gradients(ledger, context, [cause for _, cause in found])
     order = {"proven": 0, "likely": 1, "possible": 2}
     found.sort(key=lambda item: (order[item[1].confidence], -item[0]))
-    return _merged(cause for _, cause in found)
+    return merged(cause for _, cause in found)
 
 
 # -- one rule a kind of evidence ------------------------------------------------------------------------------------
@@ -113,14 +126,14 @@ def _overwritten(
     ledger: Ledger, rows: list[dict[str, Any]], find_constructs: FindConstructs | None, context: Context
 ) -> tuple[float, Cause]:
     """One writing line and all that it spoils, the farthest moved first."""
-    rows = sorted(rows, key=lambda r: -_size((r.get("change") or {}).get("relative")))
-    row, names = rows[0], _names(rows)
+    rows = sorted(rows, key=lambda r: -size_of((r.get("change") or {}).get("relative")))
+    row, names = rows[0], variables_of(rows)
     reader, writer = row.get("reader") or {}, row.get("writer") or {}
     what_if = ledger.get("what_if") or {}
-    evidence = [_clobbered(r) for r in rows[:MOST_VICTIMS]]
+    evidence = [clobbered_text(r) for r in rows[:MOST_VICTIMS]]
     readers = [r.get("reader") or {} for r in rows]
-    jumps = [j for j in _jumps(ledger, "adjoint") if any(_same_line(j, r) for r in readers)]
-    evidence += [_jumped(j) for j in jumps[:1]]
+    jumps = [j for j in significant_jumps(ledger, "adjoint") if any(same_line(j, r) for r in readers)]
+    evidence += [jump_text(j) for j in jumps[:1]]
     alone = launch_alone(ledger, reader) if row.get("how") == "in_kernel" else None
     if alone:
         evidence.append(isolated_in_words(alone))
@@ -143,7 +156,7 @@ def _overwritten(
     elif row.get("how") == "in_kernel":
         repair = "Write the result to another array than the one the kernel reads."
     elif swapped:
-        evidence.append(f"by the swap at {_at(swapped)} the next round writes what this one has read")
+        evidence.append(f"by the swap at {place_text(swapped)} the next round writes what this one has read")
         place, repair = (
             swapped,
             f"Give each step its own array for {listed} (a list of arrays) instead of swapping them.",
@@ -162,13 +175,13 @@ def _overwritten(
         evidence=evidence,
         repair=repair,
     )
-    return max((_size(j.get("share")) for j in jumps), default=0.0), cause
+    return max((size_of(j.get("share")) for j in jumps), default=0.0), cause
 
 
 def _recorded_late(ledger: Ledger, writer: dict[str, Any]) -> dict[str, Any] | None:
     """The observation that the overwriting launch is on the tape behind the loss."""
     seen = [o for o in ledger.get("observations") or [] if o.get("kind") == "after_loss"]
-    return next((o for o in seen if _same_line(writer, o)), None)
+    return next((o for o in seen if same_line(writer, o)), None)
 
 
 def _scaled_in_place(row: dict[str, Any], find_constructs: FindConstructs | None) -> Construct | None:
@@ -182,16 +195,16 @@ def _scaled_in_place(row: dict[str, Any], find_constructs: FindConstructs | None
 def _unrecorded(ledger: Ledger) -> list[tuple[float, Cause]]:
     """A write that the tape does not know of: the adjoint passes through it as if it had not happened."""
     found: list[tuple[float, Cause]] = []
-    for jump in _jumps(ledger, "unrecorded"):
+    for jump in significant_jumps(ledger, "unrecorded"):
         writer = _telling(jump)
         what = writer.get("what") or ""
         kind = "numpy" if "numpy" in what.lower() else what.removesuffix("()")
-        variables = _names(jump.get("lost") or [])
+        variables = variables_of(jump.get("lost") or [])
         name = variables[0] if variables else "the array"
         if kind in ("zero_", "fill_") or (kind == "assign" and not jump.get("lost")):
             code = "accumulator_reset"
             repair = f"Use a fresh array for each step instead of resetting {name}, or clear it with a kernel."
-        elif kind in HOST_WRITES and _size(jump.get("replaced")) > _size(jump.get("carried")):
+        elif kind in HOST_WRITES and size_of(jump.get("replaced")) > size_of(jump.get("carried")):
             code = "overwrite"  # what it replaces counts for more than what it brings
             repair = f"Write {name} with a kernel on the tape instead of NumPy, or inside the kernel that makes it."
         elif kind in HOST_WRITES:
@@ -200,13 +213,16 @@ def _unrecorded(ledger: Ledger) -> list[tuple[float, Cause]]:
         else:
             code = "unrecorded_operation"
             repair = "Record this write on the tape: launch it inside the `with` block, as a kernel or wp.copy."
-        evidence = [f"{what or 'a write'} at {_at(writer) or _at(jump)} is not on the tape", _jumped(jump)]
+        evidence = [
+            f"{what or 'a write'} at {place_text(writer) or place_text(jump)} is not on the tape",
+            jump_text(jump),
+        ]
         if jump.get("carried") is not None:
             evidence.append(
                 f"the values it writes carry {percent(jump['carried'])} of the derivative, and the adjoint takes "
                 f"{percent(jump['replaced'])} on to the values that it replaced"
             )
-        found.append((_size(jump.get("share")), _cause(code, "likely", jump, variables, evidence, repair, writer)))
+        found.append((size_of(jump.get("share")), new_cause(code, "likely", jump, variables, evidence, repair, writer)))
     return found
 
 
@@ -214,44 +230,46 @@ def _telling(jump: dict[str, Any]) -> dict[str, Any]:
     """Of several unrecorded writes the last that brings values: a new array is cleared before a launch fills it."""
     writers = jump.get("writers") or [{}]
     filled = [w for w in writers if str(w.get("what")).removesuffix("()") not in CLEARS]
-    return filled[-1] if filled and _size(jump.get("carried")) >= _size(jump.get("replaced")) else writers[0]
+    return filled[-1] if filled and size_of(jump.get("carried")) >= size_of(jump.get("replaced")) else writers[0]
 
 
 def _lost(ledger: Ledger) -> list[tuple[float, Cause]]:
     """The derivative ran into an array that has nowhere to put its adjoint."""
     found: list[tuple[float, Cause]] = []
-    for jump in _jumps(ledger, "lost"):
+    for jump in significant_jumps(ledger, "lost"):
         arrays = jump.get("lost") or []
         writers = jump.get("writers") or []
-        variables = _names(arrays)
+        variables = variables_of(arrays)
         names = ", ".join(variables) or "an array"
-        host = next((w for w in writers if _by_host(w)), None)
-        evidence = [f"{names} carries the derivative but has no gradient buffer", _jumped(jump)]
-        if _disabled_kernel(ledger, jump):
+        host = next((w for w in writers if by_host(w)), None)
+        evidence = [f"{names} carries the derivative but has no gradient buffer", jump_text(jump)]
+        if disabled_kernel(ledger, jump):
             code, repair = "backward_disabled", "Enable the backward pass of this kernel (enable_backward=True)."
             evidence[0] = f"kernel {jump.get('kernel')} has its backward pass disabled"
         elif host:
             code, repair = "host_round_trip", "Compute this with a kernel on the tape instead of NumPy."
-            evidence.append(f"its values are written by {host.get('what')} at {_at(host)}")
+            evidence.append(f"its values are written by {host.get('what')} at {place_text(host)}")
         else:
             code, repair = (
                 "missing_requires_grad",
                 f"Allocate {names} with requires_grad=True, before views or structs.",
             )
         where = (arrays[0].get("allocated") if arrays and code == "missing_requires_grad" else host) or {}
-        share = _size(jump.get("share"))
-        found.append((share, _cause(code, "likely", jump, variables, evidence, repair, where)))
+        share = size_of(jump.get("share"))
+        found.append((share, new_cause(code, "likely", jump, variables, evidence, repair, where)))
     return found
 
 
 def _disabled(ledger: Ledger) -> list[tuple[float, Cause]]:
     """A kernel without a backward pass on the path, where its own line jumps."""
     found: list[tuple[float, Cause]] = []
-    for jump in _jumps(ledger, "adjoint"):
-        if _disabled_kernel(ledger, jump):
-            evidence = [f"kernel {jump.get('kernel')} has its backward pass disabled", _jumped(jump)]
+    for jump in significant_jumps(ledger, "adjoint"):
+        if disabled_kernel(ledger, jump):
+            evidence = [f"kernel {jump.get('kernel')} has its backward pass disabled", jump_text(jump)]
             repair = "Enable the backward pass (enable_backward=True on the kernel, its module and wp.config)."
-            found.append((_size(jump.get("share")), _cause("backward_disabled", "likely", jump, [], evidence, repair)))
+            found.append(
+                (size_of(jump.get("share")), new_cause("backward_disabled", "likely", jump, [], evidence, repair))
+            )
     return found
 
 
@@ -262,14 +280,14 @@ def _double_counts(ledger: Ledger, context: Context) -> list[tuple[float, Cause]
         kind = seen.get("kind")
         if kind not in DOUBLES:
             continue
-        jump = next((j for j in _jumps(ledger, "adjoint") if _tells_of(j, seen)), None)
+        jump = next((j for j in significant_jumps(ledger, "adjoint") if tells_of(j, seen)), None)
         if jump is None:
             continue
-        evidence = [str(seen.get("message")), _jumped(jump)]
+        evidence = [str(seen.get("message")), jump_text(jump)]
         variables = [seen["variable"]] if seen.get("variable") else []
         where = (context.tape or context.backward or {}) if kind == "tape_reentered" else seen
-        cause = _cause("double_count", "likely", jump, variables, evidence, DOUBLES[kind], where)
-        found.append((_size(jump.get("share")), cause))
+        cause = new_cause("double_count", "likely", jump, variables, evidence, DOUBLES[kind], where)
+        found.append((size_of(jump.get("share")), cause))
     return found
 
 
@@ -278,17 +296,24 @@ def _tape_scope(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     found: list[tuple[float, Cause]] = []
     for seen in ledger.get("observations") or []:
         if seen.get("kind") == "after_loss":
-            spoilt = [j for j in _jumps(ledger, "adjoint") if _same_line(j, seen) and not _overwritten_read(ledger, j)]
-            evidence, where = [_jumped(j) for j in spoilt[:1]], seen
+            spoilt = [
+                j
+                for j in significant_jumps(ledger, "adjoint")
+                if same_line(j, seen) and not overwritten_read(ledger, j)
+            ]
+            evidence, where = [jump_text(j) for j in spoilt[:1]], seen
         elif seen.get("kind") == "tape_left_open":
-            spoilt = [*_jumps(ledger, "adjoint"), *(t for t in ledger.get("stale") or [] if t.get("significant"))]
-            evidence = [_jumped(j) if j.get("kernel") else _left_over(j) for j in spoilt[:2]]
+            spoilt = [
+                *significant_jumps(ledger, "adjoint"),
+                *(t for t in ledger.get("stale") or [] if t.get("significant")),
+            ]
+            evidence = [jump_text(j) if j.get("kernel") else left_over_text(j) for j in spoilt[:2]]
             where = context.tape or context.backward or {}
         else:
             continue
         if spoilt:
             evidence.insert(0, str(seen.get("message")))
-            cause = _cause("tape_scope", "likely", spoilt[0], [], evidence, SCOPES[seen["kind"]], where)
+            cause = new_cause("tape_scope", "likely", spoilt[0], [], evidence, SCOPES[seen["kind"]], where)
             found.append((math.inf, cause))  # what it spoils are its symptoms
     return found
 
@@ -299,7 +324,7 @@ def _seed(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     backward = context.backward or {}
     if spent:
         repair = "Fill the seed array again before each backward (or hand over a fresh one)."
-        return [(math.inf, _cause("seed_mismatch", "likely", {}, [], [str(spent.get("message"))], repair, backward))]
+        return [(math.inf, new_cause("seed_mismatch", "likely", {}, [], [str(spent.get("message"))], repair, backward))]
     term = ledger.get("seed") or {}
     if not term.get("significant"):
         return []
@@ -308,19 +333,19 @@ def _seed(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     writer = context.unrecorded(objective) if objective else None
     if writer:
         code, repair = "unrecorded_operation", f"Record the operation that makes {objective} on the tape."
-        evidence.append(f"{objective} is written at {_at(writer)}, which the tape does not record")
-        return [(_size(term.get("share")), _cause(code, "likely", {}, [objective], evidence, repair, writer))]
+        evidence.append(f"{objective} is written at {place_text(writer)}, which the tape does not record")
+        return [(size_of(term.get("share")), new_cause(code, "likely", {}, [objective], evidence, repair, writer))]
     repair = "Seed backward with the gradient of the objective itself (a fresh array of ones for a scalar loss)."
-    return [(_size(term.get("share")), _cause("seed_mismatch", "likely", {}, [], evidence, repair, backward))]
+    return [(size_of(term.get("share")), new_cause("seed_mismatch", "likely", {}, [], evidence, repair, backward))]
 
 
 def _stale(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     terms = [t for t in ledger.get("stale") or [] if t.get("significant")]
     if not terms:
         return []
-    names = _names(terms)
+    names = variables_of(terms)
     share = math.fsum(as_float(t.get("share")) for t in terms if t.get("share") is not None)
-    evidence = [_left_over(t) for t in terms]
+    evidence = [left_over_text(t) for t in terms]
     code, listed = "stale_gradient", ", ".join(names[:4])
     repair = f"Zero the gradient{'s' if len(names) > 1 else ''} of {listed} before each backward "
     repair += "(tape.zero() after the update)."
@@ -329,7 +354,7 @@ def _stale(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         evidence.append("the iteration calls backward on this tape more than once: the earlier call left it there")
         repair = f"Zero {listed} between the backward calls, or call backward once, on the sum of the losses."
     where = context.backward or terms[0].get("allocated") or {}
-    return [(_size(share), _cause(code, "likely", {}, names, evidence, repair, where))]
+    return [(size_of(share), new_cause(code, "likely", {}, names, evidence, repair, where))]
 
 
 def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
@@ -350,20 +375,20 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
             continue
         made = _made_inside(term, context)
         where = writer or (made or {})
-        host = _by_host(filled) if filled else bool(writer.get("host"))
+        host = by_host(filled) if filled else bool(writer.get("host"))
         by = f" by {filled['what']}" if filled else ""
-        at = f" (made{by} at {_at(where)})" if where else ""
+        at = f" (made{by} at {place_text(where)})" if where else ""
         evidence = [
             f"{name}{at} brings {percent(term.get('share'))} of the derivative that no recorded operation put there, "
             "and nothing before the tape is missing"
         ]
         repair = f"Make {name} by a kernel or wp.copy inside the `with` block" + (" instead of NumPy." if host else ".")
         code = "host_round_trip" if host else "unrecorded_operation"
-        cause = _cause(code, "likely", {}, _names([term]), evidence, repair, where or context.tape or {})
-        found.append((_size(term.get("share")), cause))
+        cause = new_cause(code, "likely", {}, variables_of([term]), evidence, repair, where or context.tape or {})
+        found.append((size_of(term.get("share")), cause))
     if before:
         share = math.fsum(as_float(t.get("share")) for t in before if t.get("share") is not None)
-        names = ", ".join(_names(before)) or "state"
+        names = ", ".join(variables_of(before)) or "state"
         evidence = [
             f"{names} bring a derivative into the tape that backward never follows: {percent(abs(share))} of the whole"
         ]
@@ -371,7 +396,7 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
             "Let one tape span the whole iteration, or hand the adjoint of the tape's initial state to the tape before."
         )
         where = context.cut or context.tape or before[0].get("allocated") or {}
-        found.append((abs(share), _cause("truncation", "likely", {}, _names(before), evidence, repair, where)))
+        found.append((abs(share), new_cause("truncation", "likely", {}, variables_of(before), evidence, repair, where)))
     return found
 
 
@@ -400,21 +425,21 @@ def _nonfinite(ledger: Ledger, find_constructs: FindConstructs | None) -> list[t
     ]
     inputs = born.get("inputs") or {}
     if inputs:
-        evidence.append("inputs there: " + ", ".join(f"{k} = {_short(v)}" for k, v in list(inputs.items())[:4]))
+        evidence.append("inputs there: " + ", ".join(f"{k} = {shortened(v)}" for k, v in list(inputs.items())[:4]))
     if branch:
         evidence.append(f"{branch.file}:{branch.line}: {branch.text}")
     where = branch.place if branch else born
-    return [(math.inf, _cause(code, "likely", born, _names([born]), evidence, REPAIRS[code], where))]
+    return [(math.inf, new_cause(code, "likely", born, variables_of([born]), evidence, REPAIRS[code], where))]
 
 
 def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Context) -> list[tuple[float, Cause]]:
     """A jump with intact inputs: the adjoint of that kernel itself is wrong. What is in it narrows down why, and the
     launch by itself proves or clears it."""
     found: list[tuple[float, Cause]] = []
-    for jump in _jumps(ledger, "adjoint"):
-        if _explained(ledger, jump):
+    for jump in significant_jumps(ledger, "adjoint"):
+        if explained(ledger, jump):
             continue
-        evidence = [_jumped(jump)]
+        evidence = [jump_text(jump)]
         if jump.get("share_restored") is not None and jump.get("writers"):
             evidence.append(f"with clobbered reads restored it is still {percent(jump['share_restored'])}")
         else:
@@ -432,10 +457,10 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Co
         if functions and alone.get("verdict") != "right":  # the formula is wrong by itself: nothing else is needed
             constructs = custom
             evidence += [isolated_in_words(r) for r in functions]
-        share = _size(jump.get("share"))
+        share = size_of(jump.get("share"))
         for position, construct in enumerate(constructs[:MOST_CONSTRUCTS]):
             hidden = construct.code == "native_without_adjoint"  # may lead to arrays that are no arguments
-            cause = _cause(
+            cause = new_cause(
                 construct.code,
                 _confidence({} if hidden else alone, len(constructs), position),
                 jump,
@@ -448,16 +473,16 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Co
         if jump.get("kernel") == RECORDED_FUNCTION:
             evidence.append("its adjoint is the function given to tape.record_func")
             repair = "Correct that function: it adds the adjoint of what ran here to the gradients of its inputs."
-            found.append((share, _cause("custom_gradient", "likely", jump, [], evidence, repair)))
+            found.append((share, new_cause("custom_gradient", "likely", jump, [], evidence, repair)))
         elif jump.get("kernel") == COPY:
             known = known_defects(context.warp, of="copy")
             sure = "likely" if known else "possible"
-            found.append((share, _cause("warp_defect", sure, jump, [], [*evidence, *known], REPAIRS["copy"])))
+            found.append((share, new_cause("warp_defect", sure, jump, [], [*evidence, *known], REPAIRS["copy"])))
         elif not constructs:
             evidence.append("no construct known to break an adjoint was found in its source")
             evidence += known_defects(context.warp, of="kernel")
             sure = "likely" if alone.get("verdict") == "wrong" else "possible"
-            found.append((share, _cause("warp_defect", sure, jump, [], evidence, REPAIRS["warp_defect"])))
+            found.append((share, new_cause("warp_defect", sure, jump, [], evidence, REPAIRS["warp_defect"])))
     return found
 
 
@@ -480,172 +505,5 @@ def _custom_gradients(ledger: Ledger, context: Context, known: list[Cause]) -> l
     found: list[tuple[float, Cause]] = []
     for row in wrong_functions(ledger):
         evidence = [isolated_in_words(row)]
-        found.append((0.0, _cause("custom_gradient", "possible", row, [], evidence, REPAIRS["custom_gradient"])))
+        found.append((0.0, new_cause("custom_gradient", "possible", row, [], evidence, REPAIRS["custom_gradient"])))
     return found
-
-
-# -- what the rules share -------------------------------------------------------------------------------------------
-
-
-def repairs(what_if: dict[str, Any]) -> bool:
-    """Whether restoring the clobbered reads repairs the gradient."""
-    before, after = what_if.get("relative_error_as_is"), what_if.get("relative_error_restored")
-    if before is None or after is None:
-        return False
-    before, after = as_float(before), as_float(after)
-    if not math.isfinite(after):
-        return False
-    if not math.isfinite(before):
-        return after <= REPAIRED
-    return after < before and after <= max(REPAIRED * before, REPAIRED_FLOOR)
-
-
-def restored_text(what_if: dict[str, Any]) -> str:
-    """The what-if in one clause; a change too small to be told by differences is measured against the gradient itself."""
-    as_is, restored, fd = (as_float(what_if.get(name)) for name in ("as_is", "restored", "finite_difference"))
-    if fd and abs(restored - as_is) < abs(as_is - fd) <= 2 * abs(restored - fd):
-        return (
-            "with the recorded values restored before each adjoint the derivative changes by "
-            f"{percent(abs(restored - as_is) / abs(fd))}, less than what separates it from the differences "
-            f"({percent(what_if.get('relative_error_as_is'))} before, {percent(what_if.get('relative_error_restored'))} after)"
-        )
-    return (
-        f"with the recorded values restored before each adjoint the relative error goes from "
-        f"{percent(what_if.get('relative_error_as_is'))} to {percent(what_if.get('relative_error_restored'))}"
-    )
-
-
-def _explained(ledger: Ledger, jump: dict[str, Any]) -> bool:
-    """Whether another rule accounts for an adjoint's jump."""
-    if _overwritten_read(ledger, jump):
-        return True
-    restored = jump.get("share_restored")
-    if jump.get("writers") and restored is not None:
-        return abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
-    seen = [o for o in ledger.get("observations") or [] if o.get("kind") in {*DOUBLES, "after_loss"}]
-    return _disabled_kernel(ledger, jump) or any(_tells_of(jump, o) for o in seen)
-
-
-def _overwritten_read(ledger: Ledger, jump: dict[str, Any]) -> bool:
-    """Whether a harmful overwrite of what the launch read makes up most of its jump."""
-    restored = jump.get("share_restored")
-    repaired = restored is None or abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
-    rows = [r for r in ledger.get("overwrites") or [] if r.get("harmful")]
-    return repaired and any(_same_line(jump, row.get("reader") or {}) for row in rows)
-
-
-def _by_host(writer: dict[str, Any]) -> bool:
-    what = str(writer.get("what") or "").lower()
-    return "numpy" in what or what.removesuffix("()") in HOST_WRITES
-
-
-def _jumps(ledger: Ledger, kind: str) -> list[dict[str, Any]]:
-    return [j for j in ledger.get("jumps") or [] if j.get("significant") and j.get("kind") == kind]
-
-
-def _disabled_kernel(ledger: Ledger, jump: dict[str, Any]) -> bool:
-    seen = [o for o in ledger.get("observations") or [] if o.get("kind") == "backward_disabled"]
-    kernel = jump.get("kernel")
-    return any(_same_line(jump, o) or (kernel and f"{kernel}" in str(o.get("message"))) for o in seen)
-
-
-def _tells_of(jump: dict[str, Any], seen: dict[str, Any]) -> bool:
-    """Whether an observation is about a jump: the same line, or operations of an earlier recording."""
-    if seen.get("kind") == "tape_reentered":
-        return not jump.get("file") or (jump.get("first_op") or 0) < 0
-    return _same_line(jump, seen)
-
-
-def _same_line(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    return bool(one.get("file")) and (one.get("file"), one.get("line")) == (other.get("file"), other.get("line"))
-
-
-def _cause(
-    code: str,
-    confidence: Any,
-    jump: dict[str, Any],
-    variables: list[str],
-    evidence: list[str],
-    repair: str,
-    where: dict[str, Any] | None = None,
-) -> Cause:
-    place = where if where and where.get("file") else jump
-    return Cause(
-        code=code,
-        confidence=confidence,
-        file=place.get("file"),
-        line=place.get("line"),
-        via=place.get("via"),
-        function=jump.get("function"),
-        kernel=jump.get("kernel"),
-        variables=variables,
-        evidence=evidence,
-        repair=repair,
-    )
-
-
-def _merged(causes: Iterable[Cause]) -> list[Cause]:
-    """One cause a code and line: later ones add their evidence."""
-    kept: dict[tuple[Any, ...], Cause] = {}
-    for cause in causes:
-        key = (cause.code, cause.file, cause.line)
-        if key not in kept:
-            kept[key] = cause
-        else:
-            first = kept[key]
-            first.evidence += [e for e in cause.evidence if e not in first.evidence]
-            first.variables += [v for v in cause.variables if v not in first.variables]
-    return list(kept.values())
-
-
-def _left_over(term: dict[str, Any]) -> str:
-    return (
-        f"the gradient of {term.get('variable') or 'an array'} was not zero when backward began: "
-        f"{percent(term.get('share'))} of the derivative"
-    )
-
-
-def _clobbered(row: dict[str, Any]) -> str:
-    reader, writer, change = row.get("reader") or {}, row.get("writer") or {}, row.get("change") or {}
-    relative = change.get("relative")
-    moved = f"; its values moved by {moved_by(relative, change.get('max_abs'))}" if relative is not None else ""
-    if row.get("how") == "in_kernel":
-        return (
-            f"kernel {reader.get('kernel')} (launched at {_at(reader)}) overwrites its own input {row.get('variable')}"
-            f"{moved}"
-        )
-    times = f" ({row['ops']} reads)" if (row.get("ops") or 0) > 1 else ""
-    return (
-        f"{row.get('variable')} is read by {reader.get('kernel') or 'an op'} at {_at(reader)}{times} and changed by "
-        f"{writer.get('what') or 'something'} at {_at(writer) or 'an unknown place'} before the adjoint reads it{moved}"
-    )
-
-
-def _jumped(jump: dict[str, Any]) -> str:
-    ops = f" over {jump['ops']} ops" if (jump.get("ops") or 0) > 1 else ""
-    noise = f" (noise {percent(jump.get('noise'))})" if jump.get("noise") is not None else ""
-    kernel = f" ({jump['kernel']})" if jump.get("kernel") else ""
-    return f"{_at(jump) or 'an op'}{kernel} puts in {percent(jump.get('share'))} of the derivative{ops}{noise}"
-
-
-def _at(where: dict[str, Any]) -> str:
-    """file:line, and the user's line that called it where it lies in a library or is reached from a tape as well."""
-    if not where.get("file"):
-        return ""
-    caller = where.get("off_tape") or where.get("via")
-    called = f" (called from {caller['file']}:{caller['line']})" if caller else ""
-    return f"{where['file']}:{where.get('line')}{called}"
-
-
-def _names(rows: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(r["variable"] for r in rows if r.get("variable")))
-
-
-def _size(share: Any) -> float:
-    value = abs(as_float(share)) if share is not None else 0.0
-    return value if not math.isnan(value) else math.inf
-
-
-def _short(value: Any) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,185 @@
+"""What the rules of `ledger_causes` share: what a piece of evidence tells, and how it reads. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from warp_debug_gradients.render.text import moved_by, percent
+from warp_debug_gradients.schemas import Cause, as_float
+
+REPAIRED = 0.1  # restoring the reads must leave at most this part of the error,
+REPAIRED_FLOOR = 2e-3  # or a relative error that float32 differences cannot tell from none
+HOST_WRITES = {"numpy", "assign", "__setitem__"}
+Ledger = dict[str, Any]
+
+DOUBLES = {
+    "duplicate_launch": "Launch it once.",
+    "retain_grad": "Drop retain_grad=True, or write the array once only.",
+    "tape_reentered": "Use a new tape (or tape.reset()) for each recording.",
+}
+
+
+def repairs(what_if: dict[str, Any]) -> bool:
+    """Whether restoring the clobbered reads repairs the gradient."""
+    before, after = what_if.get("relative_error_as_is"), what_if.get("relative_error_restored")
+    if before is None or after is None:
+        return False
+    before, after = as_float(before), as_float(after)
+    if not math.isfinite(after):
+        return False
+    if not math.isfinite(before):
+        return after <= REPAIRED
+    return after < before and after <= max(REPAIRED * before, REPAIRED_FLOOR)
+
+
+def restored_text(what_if: dict[str, Any]) -> str:
+    """The what-if in one clause; a change too small to be told by differences is measured against the gradient itself."""
+    as_is, restored, fd = (as_float(what_if.get(name)) for name in ("as_is", "restored", "finite_difference"))
+    if fd and abs(restored - as_is) < abs(as_is - fd) <= 2 * abs(restored - fd):
+        return (
+            "with the recorded values restored before each adjoint the derivative changes by "
+            f"{percent(abs(restored - as_is) / abs(fd))}, less than what separates it from the differences "
+            f"({percent(what_if.get('relative_error_as_is'))} before, {percent(what_if.get('relative_error_restored'))} after)"
+        )
+    return (
+        f"with the recorded values restored before each adjoint the relative error goes from "
+        f"{percent(what_if.get('relative_error_as_is'))} to {percent(what_if.get('relative_error_restored'))}"
+    )
+
+
+def explained(ledger: Ledger, jump: dict[str, Any]) -> bool:
+    """Whether another rule accounts for an adjoint's jump."""
+    if overwritten_read(ledger, jump):
+        return True
+    restored = jump.get("share_restored")
+    if jump.get("writers") and restored is not None:
+        return abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
+    seen = [o for o in ledger.get("observations") or [] if o.get("kind") in {*DOUBLES, "after_loss"}]
+    return disabled_kernel(ledger, jump) or any(tells_of(jump, o) for o in seen)
+
+
+def overwritten_read(ledger: Ledger, jump: dict[str, Any]) -> bool:
+    """Whether a harmful overwrite of what the launch read makes up most of its jump."""
+    restored = jump.get("share_restored")
+    repaired = restored is None or abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
+    rows = [r for r in ledger.get("overwrites") or [] if r.get("harmful")]
+    return repaired and any(same_line(jump, row.get("reader") or {}) for row in rows)
+
+
+def by_host(writer: dict[str, Any]) -> bool:
+    what = str(writer.get("what") or "").lower()
+    return "numpy" in what or what.removesuffix("()") in HOST_WRITES
+
+
+def significant_jumps(ledger: Ledger, kind: str) -> list[dict[str, Any]]:
+    return [j for j in ledger.get("jumps") or [] if j.get("significant") and j.get("kind") == kind]
+
+
+def disabled_kernel(ledger: Ledger, jump: dict[str, Any]) -> bool:
+    seen = [o for o in ledger.get("observations") or [] if o.get("kind") == "backward_disabled"]
+    kernel = jump.get("kernel")
+    return any(same_line(jump, o) or (kernel and f"{kernel}" in str(o.get("message"))) for o in seen)
+
+
+def tells_of(jump: dict[str, Any], seen: dict[str, Any]) -> bool:
+    """Whether an observation is about a jump: the same line, or operations of an earlier recording."""
+    if seen.get("kind") == "tape_reentered":
+        return not jump.get("file") or (jump.get("first_op") or 0) < 0
+    return same_line(jump, seen)
+
+
+def same_line(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return bool(one.get("file")) and (one.get("file"), one.get("line")) == (other.get("file"), other.get("line"))
+
+
+def new_cause(
+    code: str,
+    confidence: Any,
+    jump: dict[str, Any],
+    variables: list[str],
+    evidence: list[str],
+    repair: str,
+    where: dict[str, Any] | None = None,
+) -> Cause:
+    place = where if where and where.get("file") else jump
+    return Cause(
+        code=code,
+        confidence=confidence,
+        file=place.get("file"),
+        line=place.get("line"),
+        via=place.get("via"),
+        function=jump.get("function"),
+        kernel=jump.get("kernel"),
+        variables=variables,
+        evidence=evidence,
+        repair=repair,
+    )
+
+
+def merged(causes: Iterable[Cause]) -> list[Cause]:
+    """One cause a code and line: later ones add their evidence."""
+    kept: dict[tuple[Any, ...], Cause] = {}
+    for cause in causes:
+        key = (cause.code, cause.file, cause.line)
+        if key not in kept:
+            kept[key] = cause
+        else:
+            first = kept[key]
+            first.evidence += [e for e in cause.evidence if e not in first.evidence]
+            first.variables += [v for v in cause.variables if v not in first.variables]
+    return list(kept.values())
+
+
+def left_over_text(term: dict[str, Any]) -> str:
+    return (
+        f"the gradient of {term.get('variable') or 'an array'} was not zero when backward began: "
+        f"{percent(term.get('share'))} of the derivative"
+    )
+
+
+def clobbered_text(row: dict[str, Any]) -> str:
+    reader, writer, change = row.get("reader") or {}, row.get("writer") or {}, row.get("change") or {}
+    relative = change.get("relative")
+    moved = f"; its values moved by {moved_by(relative, change.get('max_abs'))}" if relative is not None else ""
+    if row.get("how") == "in_kernel":
+        return (
+            f"kernel {reader.get('kernel')} (launched at {place_text(reader)}) overwrites its own input {row.get('variable')}"
+            f"{moved}"
+        )
+    times = f" ({row['ops']} reads)" if (row.get("ops") or 0) > 1 else ""
+    return (
+        f"{row.get('variable')} is read by {reader.get('kernel') or 'an op'} at {place_text(reader)}{times} and changed by "
+        f"{writer.get('what') or 'something'} at {place_text(writer) or 'an unknown place'} before the adjoint reads it{moved}"
+    )
+
+
+def jump_text(jump: dict[str, Any]) -> str:
+    ops = f" over {jump['ops']} ops" if (jump.get("ops") or 0) > 1 else ""
+    noise = f" (noise {percent(jump.get('noise'))})" if jump.get("noise") is not None else ""
+    kernel = f" ({jump['kernel']})" if jump.get("kernel") else ""
+    return f"{place_text(jump) or 'an op'}{kernel} puts in {percent(jump.get('share'))} of the derivative{ops}{noise}"
+
+
+def place_text(where: dict[str, Any]) -> str:
+    """file:line, and the user's line that called it where it lies in a library or is reached from a tape as well."""
+    if not where.get("file"):
+        return ""
+    caller = where.get("off_tape") or where.get("via")
+    called = f" (called from {caller['file']}:{caller['line']})" if caller else ""
+    return f"{where['file']}:{where.get('line')}{called}"
+
+
+def variables_of(rows: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(r["variable"] for r in rows if r.get("variable")))
+
+
+def size_of(share: Any) -> float:
+    value = abs(as_float(share)) if share is not None else 0.0
+    return value if not math.isnan(value) else math.inf
+
+
+def shortened(value: Any) -> str:
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 40 else text[:37] + "..."
