@@ -140,6 +140,20 @@ def test_what_init_sets_on_self():
     assert (scope["Solver"]().rate, scope["Solver"]().other) == (2.0, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("source", "path", "expected"),
+    [
+        ("def solve(x, n=3):\n    return n\nN = solve(0)", "solve.n", 9),
+        ("def solve(x, *, n: int = 3, m=4):\n    return n + m\nN = solve(0)", "solve.n", 13),
+        ("class Solver:\n    def solve(self, n=3):\n        return n\nN = Solver().solve()", "Solver.solve.n", 9),
+    ],
+)
+def test_the_default_of_a_parameter(source, path, expected):
+    scope, places = replaced(source, path, 9)
+    assert scope["N"] == expected
+    assert [(p["old"], p["new"]) for p in places] == [("3", 9)]
+
+
 def test_what_was_replaced_is_described_with_its_source():
     source = "A = 1\n\nN = wp.constant(\n    2 * 8)\nM, N = 3, 4\n"
     places = Replacer(source, "/w/train.py").replace("train.N", ["N"], 9)

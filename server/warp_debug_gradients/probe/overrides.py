@@ -2,7 +2,7 @@
 
 A key is a module's name (the script's stem, `__main__`, or the dotted name of a module of the workspace)
 and the constant's name in it; class attributes, dataclass defaults and what `__init__` sets on `self` too
-(`train.Config.steps`). The source on disk stays as it is, line numbers stay, and no `.pyc` of changed code is read or written.
+(`train.Config.steps`), and the default of a function's parameter (`train.solve.sweeps`). The source on disk stays as it is, line numbers stay, and no `.pyc` of changed code is read or written.
 `Replacer` does the work on the syntax tree; `Overrides` decides which files get it.
 """
 
@@ -266,9 +266,21 @@ class Replacer:
             for method in filter(None, map(_initializer, scopes)):
                 change.name = f"{method.args.args[0].arg}.{path[-1]}"
                 change.rewrite(method)
+        if not change.places and len(path) > 1:
+            change.name = path[-1]
+            self._functions(path[:-1], change)
         if not change.places:
             raise self._refusal(key, path, mine, scopes)
         return change.places
+
+    def _functions(self, path, change):
+        """The default of a function's parameter: `train.solve.sweeps`, `train.Solver.solve.sweeps`."""
+        scopes = [self.tree]
+        for part in path[:-1]:
+            scopes = [n for s in scopes for n in _statements(s) if isinstance(n, ast.ClassDef) and n.name == part]
+        for function in [n for s in scopes for n in _statements(s)]:
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name == path[-1]:
+                change.rewrite_default(function)
 
     def source_of(self, node):
         return " ".join((ast.get_source_segment(self.text, node) or "").split())[:200]
@@ -341,6 +353,18 @@ class _Change:
             for statement in block:
                 if not isinstance(statement, _SCOPES):
                     self.rewrite(statement)
+
+    def rewrite_default(self, function):
+        """The default of the parameter of this name."""
+        arguments = function.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        first = len(positional) - len(arguments.defaults)
+        for argument, defaults, index in [
+            *((a, arguments.defaults, k) for k, a in enumerate(positional[first:])),
+            *((a, arguments.kw_defaults, k) for k, a in enumerate(arguments.kwonlyargs)),
+        ]:
+            if argument.arg == self.name and defaults[index] is not None:
+                defaults[index] = self._replaced(defaults[index], function, argument.annotation)
 
     def _statement(self, node):
         if isinstance(node, ast.Assign):
