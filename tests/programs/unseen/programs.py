@@ -926,7 +926,68 @@ program(
     teaches="the tape is emptied in the middle of the forward pass",
 )
 
+program(
+    "juggler",
+    cause="stale_gradient",
+    parameter="self.v",
+    iteration=5,
+    lines=["self.descend(rate)", "last = self.history", 'self.history["grad"].append'],
+    inserts=[
+        ("before", "with wp.Tape() as tape", "begin_(v=self.v)"),
+        ("after", "last = self.history", "got_(v=last)"),
+    ],
+    symptom="overshoots",
+    repair="append the gradient before the descent",
+    teaches="the gradient is read after the update, and handed on through a list",
+)
+program(
+    "choir",
+    cause="double_count",
+    parameter="pitch",
+    lines=["return loss.numpy()[0]", "value, g = listen(r)", "gradient += g"],
+    inserts=[
+        ("before", "pitch.grad.zero_()", "begin_(pitch=pitch)"),
+        ("before", "pitch.assign(", "got_(pitch=gradient)"),
+    ],
+    symptom="the first recordings count more than the last ones",
+    repair="take the gradient once, after the last recording",
+    teaches="every reading of a gradient that itself adds up is added up",
+)
+program(
+    "membrane",
+    cause="unconverged_solver",
+    parameter="self.load",
+    lines=["relax_iters: int", "for _ in range(self.opts.relax_iters)"],
+    inserts=[
+        ("before", "loss = wp.zeros(1", "begin_(load=self.load)"),
+        ("after", "tape.backward(loss)", "got_(load=self.load.grad)"),
+    ],
+    symptom="the load that was found gives another shape with a finer solver",
+    repair="more passes",
+    teaches="the count of the passes is a field of a dataclass of options, held by an object",
+)
+
 FIXES = {
+    "juggler": [
+        (
+            "main.py",
+            """\
+            self.descend(rate)
+            self.history["grad"].append(self.v.grad.numpy().copy())
+""",
+            """\
+            self.history["grad"].append(self.v.grad.numpy().copy())
+            self.descend(rate)
+""",
+        ),
+    ],
+    "choir": [
+        (
+            "main.py",
+            "        gradient += g\n",
+            "        gradient = g\n",
+        ),
+    ],
     "rover": [
         (
             "model.py",
