@@ -123,6 +123,8 @@ def forward_changes(
     slight = min(SLIGHT, SLIGHT_OF_FAULT * fault) if math.isfinite(fault) else SLIGHT
     found: list[ForwardChange] = []
     witnesses = 0
+    # A right gradient leads another parameter elsewhere: from then on this one's derivative is another, too.
+    elsewhere = {b["iteration"] for b, a in pairs if b["iteration"] > 0 and same_point(b, a) is False}
     for b, a in pairs:
         if (b["parameter"].get("shape"), b["parameter"].get("dtype")) != (
             a["parameter"].get("shape"),
@@ -135,7 +137,7 @@ def forward_changes(
         if point is False and b["iteration"] == 0 and noise <= REPRODUCIBLE:
             found.append(_start(b, a))
             witnesses += 1
-        if point is False:
+        if point is False or b["iteration"] in elsewhere:
             continue
         moved = derivative_moved(b, a)
         if moved is not None and moved[1] <= SLIGHT + noise:
