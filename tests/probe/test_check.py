@@ -367,3 +367,27 @@ def test_a_program_too_slow_for_any_answer_says_by_how_much(monkeypatch):
     assert (result["verdict"], result["reason"]) == ("inconclusive", "time")
     assert "takes 1 s" in result["message"]
     assert program.evaluations == 2  # nothing was begun that could not be finished
+
+
+def test_kinks_that_show_in_some_directions_only_accuse_nobody():
+    """At 0 AD is the slope on one side of each kink. Along the gradient their gaps cancel, and it is twice what differences say."""
+    signs = np.where(np.arange(128) % 2, 1.0, -1.0)
+
+    def clipped(x):
+        return 1.0 + float(np.sum(signs * np.maximum(x, 0.0)))
+
+    x0 = np.zeros(128, np.float64)
+    result = Program([clipped], [signs], x0=x0, dtype=np.float64).check()
+    along = result["gradient"]["directions"][-1]
+    assert (along["label"], along["verdict"], along["reason"]) == ("along the gradient", "inconclusive", "kink")
+    assert (result["verdict"], result["reason"]) == ("inconclusive", "kink")
+
+
+def test_a_wrong_gradient_is_found_beside_small_kinks():
+    signs = np.where(np.arange(128) % 2, 1.0, -1.0)
+
+    def nearly_smooth(x):
+        return 1.0 + float(np.sum(signs * x) + 0.05 * np.sum(np.tile([1.0, 1.0, -1.0, -1.0], 32) * np.abs(x)))
+
+    result = Program([nearly_smooth], [2.0 * signs], x0=np.zeros(128), dtype=np.float64).check()
+    assert result["verdict"] == "disagree"

@@ -38,7 +38,7 @@ from .growth import measure_growth
 from .line import EXPONENTS, measure_line, update_between
 from .signature import signature
 from .stated import may_be_scaled, measure_own_loss
-from .verdict import Judgement, combine, decisive, round_off
+from .verdict import Judgement, combine, decisive, round_off, within_kinks
 from .windows import measure_windows
 
 MOVES = 3  # how often the moment of the perturbation is moved behind a write that no hook saw
@@ -137,7 +137,7 @@ def _check_parameter(
             overall = replace(overall, verdict="inconclusive", reason="time", message=unconfirmed)
     enough = affordable(options.remaining(), cost) >= EVALUATIONS
     if overall.reason in WEAK and x0.size >= MANY_SCALARS and enough:
-        overall = yield from _along_gradient(overall, evaluator, gradient, directions[0], base, again, result)
+        overall = yield from _along_gradient(overall, judged, evaluator, gradient, directions[0], base, again, result)
     elements = yield from measure_elements(
         evaluator, gradient, x0, base, again, directions, estimates, overall, options, cost, result
     )
@@ -277,6 +277,7 @@ def _settle(
 
 def _along_gradient(
     overall: Judgement,
+    judged: list[Judgement],
     evaluator: Evaluator,
     gradient: np.ndarray,
     direction: np.ndarray,
@@ -286,7 +287,8 @@ def _along_gradient(
 ) -> Steps:
     """One more direction where random ones say too little: in it, all scalars push the objective the same way.
 
-    Of n scalars a random direction moves the objective by some |g| RMS(v), this one by up to sqrt(n) times that.
+    Of n scalars a random direction moves the objective by some |g| RMS(v), this one by up to sqrt(n) times that. So it is
+    with kinks: AD, the slope on one side of each, may be off along itself by sqrt(n) times half a random direction's gap.
     """
     if not np.all(np.isfinite(gradient)) or not np.any(gradient):
         return overall
@@ -294,6 +296,7 @@ def _along_gradient(
     estimates = yield from _settle(evaluator, [v], base, again, evaluator.plan, result)
     result["evaluations"] += estimates[0].evaluations
     j = judge_direction(gradient, v, estimates[0], evaluator.x0, evaluator.plan)
+    j = within_kinks(j, judged, 0.5 * math.sqrt(evaluator.x0.size))
     result["gradient"]["directions"].append({**_direction_row(0, j, estimates[0]), "label": "along the gradient"})
     if j.verdict == "disagree":
         return (yield from _confirm(j, evaluator, v, estimates[0], base, result))

@@ -34,7 +34,7 @@ class Judgement:
     """verdict: agree, disagree, inconclusive. reason: a code, None where agree or plainly disagree.
 
     autodiff, finite_difference, error, band: floats per unit of the direction's t; band is the inequality's
-    right-hand side, nan where none applies.
+    right-hand side, nan where none applies. gap: between the one-sided slopes of a kink, else 0.
     """
 
     verdict: str
@@ -44,6 +44,12 @@ class Judgement:
     finite_difference: float = math.nan
     error: float = math.nan
     band: float = math.nan
+    gap: float = 0.0
+
+    @property
+    def off(self) -> float:
+        """|AD - FD|."""
+        return abs(self.autodiff - self.finite_difference)
 
     @property
     def bands_off(self) -> float:
@@ -74,7 +80,9 @@ def judge(ad: float, estimate: Estimate, eps: float, magnitude: float = 0.0) -> 
             return say("disagree", "nonfinite", "the gradient is not finite, the derivative is")
         return say("inconclusive", estimate.status, f"neither is usable ({estimate.message})")
     if estimate.status == "kink":
-        return say("inconclusive", "kink", f"left slope {estimate.left:.6g}, right slope {estimate.right:.6g}")
+        left, right = estimate.left or 0.0, estimate.right or 0.0
+        kink = say("inconclusive", "kink", f"left slope {left:.6g}, right slope {right:.6g}")
+        return replace(kink, gap=abs(right - left))
     if estimate.status == "staircase":
         advice = "zero is the right derivative of a piecewise-constant objective; a surrogate is a modelling choice"
         return say("inconclusive", "staircase", f"{estimate.message}; {advice}")
@@ -126,6 +134,18 @@ def combine(judgements: Sequence[Judgement]) -> Judgement:
         return replace(closest, message=closest.message + count)
     reason = Counter(each.reason for each in unsure).most_common(1)[0][0]
     return next(each for each in unsure if each.reason == reason)
+
+
+def within_kinks(judgement: Judgement, others: Sequence[Judgement], factor: float) -> Judgement:
+    """The judgement, unless it is a disagreement that kinks may account for: |AD - FD| <= factor * the widest gap.
+
+    At a point with kinks AD is the slope on one side of each, and they need not show in every direction.
+    """
+    gap = factor * max((each.gap for each in others), default=0.0)
+    if judgement.verdict != "disagree" or judgement.reason == "nonfinite" or judgement.off > gap:
+        return judgement
+    message = f"{judgement.message}; but other directions meet kinks here, wide enough for that"
+    return replace(judgement, verdict="inconclusive", reason="kink", message=message)
 
 
 def decisive(overall: Judgement, judged: Sequence[Judgement]) -> int:
