@@ -288,7 +288,7 @@ def _along_gradient(
     """One more direction where random ones say too little: in it, all scalars push the objective the same way.
 
     Of n scalars a random direction moves the objective by some |g| RMS(v), this one by up to sqrt(n) times that. So it is
-    with kinks: AD, the slope on one side of each, may be off along itself by sqrt(n) times half a random direction's gap.
+    with kinks: AD, the slope on one side of each, may be off along itself by sqrt(n) times a random direction's gap.
     """
     if not np.all(np.isfinite(gradient)) or not np.any(gradient):
         return overall
@@ -296,7 +296,7 @@ def _along_gradient(
     estimates = yield from _settle(evaluator, [v], base, again, evaluator.plan, result)
     result["evaluations"] += estimates[0].evaluations
     j = judge_direction(gradient, v, estimates[0], evaluator.x0, evaluator.plan)
-    j = within_kinks(j, judged, 0.5 * math.sqrt(evaluator.x0.size))
+    j = within_kinks(j, judged, math.sqrt(evaluator.x0.size))
     result["gradient"]["directions"].append({**_direction_row(0, j, estimates[0]), "label": "along the gradient"})
     if j.verdict == "disagree":
         return (yield from _confirm(j, evaluator, v, estimates[0], base, result))
