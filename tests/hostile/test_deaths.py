@@ -63,9 +63,11 @@ def server(project, tmp_path):
 @pytest.fixture
 def raw_server(server):
     """The server's process with a call in flight, without a client in between."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a server started under nohup is meant to ignore it
     process = subprocess.Popen(
         [server.command, *server.args], env=server.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
+    signal.signal(signal.SIGHUP, before)
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "by hand", "version": "1"}}
     call = {"name": "run_repro", "arguments": {"script": "tree.py", "python": sys.executable}}
     for message in (
