@@ -5,13 +5,9 @@ has the same tape, seed and kept array, and runs everywhere.
 """
 
 import importlib.util
-import json
-import shutil
-import subprocess
-import sys
 
 import pytest
-from truths import PROGRAMS, environment
+from truths import PROGRAMS, answer_on_a_copy
 
 NEEDS_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not a test dependency")
 LAYERS = ["numpy_layer", pytest.param("torch_layer", marks=NEEDS_TORCH)]
@@ -19,12 +15,7 @@ LAYERS = ["numpy_layer", pytest.param("torch_layer", marks=NEEDS_TORCH)]
 
 def check(name, folder, *arguments):
     """(exit code, result) of the gradient check of a copy of the program."""
-    shutil.copy(PROGRAMS / "bridges" / f"{name}.py", folder)
-    command = [sys.executable, "-m", "warp_debug_gradients", "gradcheck-full-horizon", f"{name}.py", "--json"]
-    command += ["--workspace", str(folder), "--python", sys.executable, "--timeout", "200", "--", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("{"), done.stderr
-    return done.returncode, json.loads(done.stdout)
+    return answer_on_a_copy("gradcheck-full-horizon", PROGRAMS / "bridges" / f"{name}.py", folder, *arguments)
 
 
 @pytest.mark.parametrize("layer", LAYERS)

@@ -1,12 +1,7 @@
 """Library code on the tape, one small program a kind, through the real command: right ones agree, faults are placed."""
 
-import json
-import shutil
-import subprocess
-import sys
-
 import pytest
-from truths import PROGRAMS, environment
+from truths import PROGRAMS, answer_on_a_copy
 
 KINDS = PROGRAMS / "kinds"
 RIGHT = [
@@ -36,12 +31,7 @@ BROKEN = {  # cause, and a text of the line that is named
 
 def bisect(name, folder):
     """(exit code, result) of bisect-steps on a copy of the program."""
-    shutil.copy(KINDS / f"{name}.py", folder)
-    command = [sys.executable, "-m", "warp_debug_gradients", "bisect-steps", f"{name}.py", "--workspace", str(folder)]
-    command += ["--python", sys.executable, "--timeout", "200", "--json"]
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("{"), done.stderr
-    return done.returncode, json.loads(done.stdout)
+    return answer_on_a_copy("bisect-steps", KINDS / f"{name}.py", folder)
 
 
 @pytest.mark.parametrize("name", RIGHT)

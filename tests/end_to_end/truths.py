@@ -159,6 +159,16 @@ def call(
     return Answer(done.returncode, result, checks, done.stderr)
 
 
+def answer_on_a_copy(operation: str, file: Path, folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """(exit code, result) of the command on a copy of one file; arguments: the program's own."""
+    shutil.copy(file, folder)
+    command = [sys.executable, "-m", "warp_debug_gradients", operation, file.name, "--workspace", str(folder)]
+    command += ["--python", sys.executable, "--timeout", "200", "--json", "--", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("{"), done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
 def run_bare(program: Program, folder: Path) -> subprocess.CompletedProcess[str]:
     """The program as its user runs it."""
     bare = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}

@@ -11,9 +11,7 @@ import numpy as np
 
 from .cuts import Part
 from .recording import Recorder
-from .shadows import PAGE, memory
-
-_libc = ctypes.CDLL(None)
+from .shadows import LIBC, PAGE, memory
 
 Contents = dict[Part, np.ndarray]  # bytes of parts of roots, dtype uint8
 
@@ -81,4 +79,4 @@ def release(holders: dict[int, list[Any]], parts: Iterable[Part]) -> None:
 
 
 def _madvise(address: int, size: int, advice: int) -> None:
-    _libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), advice)
+    LIBC.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), advice)

@@ -19,7 +19,6 @@ from typing import Any, Callable
 import numpy as np
 
 from . import cuts, forking, quarantine
-from .access import argument_access
 from .evaluator import DIRECTIONS, direction_key, random_directions
 from .events import Event
 from .isolation import functions_alone, launches_alone, warps_own_check
@@ -196,7 +195,6 @@ class LedgerRun:
             len(self.watch.backwards),
             self.watch,
             Shadows(self.arenas[name]) if name in self.arenas else None,
-            argument_access,
             finish,
             answer=lambda message: forking.send(write_end, {"ok": False, "error": message}),
             detailed=name == "now",

@@ -15,7 +15,7 @@ from .arrays import arrays_in, extent, first_scalar, is_array, overwrite, scalar
 from .cuts import Cuts, Part, Shape
 from .events import Event
 from .recorded import Access, Operation, Recording, Write
-from .registry import PLAIN, Registry, root, span
+from .registry import Registry, root, span
 from .shadows import BEFORE, WRITTEN, ArenaFull, Shadows
 from .tapes import recorded_arrays
 from .trace import LAUNCHES, Watch
@@ -35,7 +35,6 @@ class Recorder:
         first_call: int,
         watch: Watch,
         shadows: Shadows | None,
-        argument_access: Callable,
         at_target: Callable[[Recorder, Event], None],
         answer: Callable[[str], None],
         detailed: bool,
@@ -56,8 +55,7 @@ class Recorder:
         self.recording = Recording()
         self.roots: dict[int, Any] = {}  # number of a root -> the root (kept alive)
         self.cuts = cuts  # how a long tape is recorded; None: every operation singly
-        self._access = argument_access
-        self._described: dict[int, tuple[Any, list[str], dict[str, Any]]] = {}
+        self._arguments = watch.tapes.arguments
         self._before_count = 0
         self._touched: list[Access] = []
         self._numbers: dict[int, int] = {}
@@ -238,30 +236,11 @@ class Recorder:
         return []
 
     def _launch_accesses(self, kernel: Any, inputs: Any, outputs: Any) -> list[Access]:
-        _, labels, described = self._description(kernel)
         found = []
-        for argument, value in zip(labels, [*inputs, *outputs], strict=False):
-            if value is None or value.__class__ in PLAIN:
-                continue
-            for path, array in (("", value),) if is_array(value) else arrays_in(value):
-                label = f"{argument}.{path}" if path else argument
-                how = described.get(label)
-                if how is None:
-                    found.append(self.access(label, array, True, True))
-                elif how.read or how.written:
-                    only_added = bool(how.accumulated and not how.loaded and not how.stored)
-                    found.append(self.access(label, array, how.read, how.written, only_added))
+        for label, array, how in self._arguments.labelled(kernel, inputs, outputs):
+            only_added = how is not None and bool(how.accumulated and not how.loaded and not how.stored)
+            found.append(self.access(label, array, how is None or how.read, how is None or how.written, only_added))
         return found
-
-    def _description(self, kernel: Any) -> tuple[Any, list[str], dict[str, Any]]:
-        known = self._described.get(id(kernel))
-        if known is None:
-            try:
-                access = self._access(kernel)
-            except Exception:  # what cannot be derived counts as read and written
-                access = {}
-            known = self._described[id(kernel)] = (kernel, [a.label for a in kernel.adj.args], access)
-        return known
 
     def _add(self, event: Event, entries: list[Any]) -> None:
         place = None

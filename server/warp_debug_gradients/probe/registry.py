@@ -151,22 +151,28 @@ class LaunchArguments:
             self._kernels[id(kernel)] = known
         return known
 
-    def of(self, kernel: Any, inputs: Any, outputs: Any) -> list[tuple[Any, bool, bool]]:
-        """[(array, read, written)] for the arguments of one launch."""
+    def labelled(self, kernel: Any, inputs: Any, outputs: Any) -> list[tuple[str, Any, Any]]:
+        """[(label, array, access)] for the arguments of one launch; access is None where it could not be derived."""
         _, described, access = self._described(kernel)
-        found: list[tuple[Any, bool, bool]] = []
+        found: list[tuple[str, Any, Any]] = []
         for (label, whole), value in zip(described, (*inputs, *outputs), strict=False):  # of every launch: be quick
             if is_array(value):
-                if whole is None:
-                    found.append((value, True, True))
-                elif whole.read or whole.written:
-                    found.append((value, whole.read, whole.written))
+                if whole is None or whole.read or whole.written:
+                    found.append((label, value, whole))
             elif value.__class__ not in PLAIN:
                 for path, array in arrays_in(value):
-                    how = access.get(f"{label}.{path}") if path else whole
+                    full = f"{label}.{path}" if path else label
+                    how = access.get(full)
                     if how is None or how.read or how.written:
-                        found.append((array, how is None or how.read, how is None or how.written))
+                        found.append((full, array, how))
         return found
+
+    def of(self, kernel: Any, inputs: Any, outputs: Any) -> list[tuple[Any, bool, bool]]:
+        """[(array, read, written)] for the arguments of one launch."""
+        return [
+            (array, how is None or how.read, how is None or how.written)
+            for _, array, how in self.labelled(kernel, inputs, outputs)
+        ]
 
 
 def span(array: Any) -> tuple[int, int]:

@@ -31,10 +31,10 @@ COMPARED_WHOLE = 4096  # bytes up to which nobody looks for the part that change
 NEARLY_ALL = 0.75  # of a root: a change of more is kept as one of the whole root, which is undone without copying
 ZEROS = -1  # where a change has its old bytes if they were zero
 
-_libc = ctypes.CDLL(None)
-_memcmp = _libc.memcmp
+LIBC = ctypes.CDLL(None)
+_memcmp = LIBC.memcmp
 _memcmp.argtypes, _memcmp.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int
-_pwrite = _libc.pwrite
+_pwrite = LIBC.pwrite
 _pwrite.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
 _pwrite.restype = ctypes.c_ssize_t
 
