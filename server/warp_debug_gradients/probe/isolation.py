@@ -6,6 +6,7 @@ Each in a forked child of its own, with a time limit: a kernel that is launched 
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from typing import Any, Callable
 
@@ -60,7 +61,8 @@ def warps_own_check(session: Any, event: Event, allow_writes: Callable[[], None]
 
     def check() -> dict[str, Any]:
         allow_writes()
-        with quiet():
+        with quiet(), tempfile.TemporaryDirectory() as folder:
+            tempfile.tempdir = folder  # this process has no exit handlers: what compiling leaves goes with the folder
             return gradcheck_tape(session.wp, event.subject)
 
     late = {"passed": None, "message": f"it gave no answer within {limit:.0f} s", "looked_at": None, "skipped": []}

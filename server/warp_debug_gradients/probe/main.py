@@ -8,8 +8,10 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
+import weakref
 from typing import Any, Callable, NoReturn
 
 from . import forking, quarantine
@@ -77,6 +79,7 @@ class Session:
         if threading.current_thread() is not threading.main_thread():
             self.write(self.result(None, reason))
             sys.stdout.flush()
+            remove_temporary_folders()
             os._exit(0)
         raise StopProgram(reason)
 
@@ -86,6 +89,7 @@ class Session:
             os.kill(os.getpid(), number)
         elif not self._written:
             self.write(self.result(None, "signal"))
+        remove_temporary_folders()
         os._exit(0)
 
     def attach(self, wp: Any) -> None:
@@ -432,6 +436,15 @@ def _loaded_files(job: dict[str, Any]) -> list[str]:
         if isinstance(file, str) and os.path.realpath(file).startswith(workspace) and "site-packages" not in file:
             found.add(os.path.abspath(file))
     return sorted(f for f in found if f)
+
+
+def remove_temporary_folders() -> None:
+    """Those of `tempfile.TemporaryDirectory` (Warp compiles in one): an exit without handlers would leave them."""
+    registry: dict[Any, Any] = getattr(weakref.finalize, "_registry", {})
+    remove = getattr(tempfile.TemporaryDirectory, "_cleanup", None)
+    for finalizer, info in list(registry.items()):
+        if info.func == remove:
+            finalizer()
 
 
 def _soften_hard_exits() -> None:
