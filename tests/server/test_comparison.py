@@ -143,10 +143,26 @@ def test_a_parameter_that_is_no_longer_updated():
     assert (one.outcome, one.reason) == ("masked", "training_changed")
 
 
+def test_a_repaired_race_moves_the_forward_values():
+    """Threads that read what others wrote: the right program computes something else, by as much as that mattered."""
+    here = "crawl at crawler.py:64"
+    moved = side(check(0, fd=tuple(0.96 * x for x in FD), objective=3.5), check(1, digest="b"))
+    assert decide(moved).outcome == "masked"
+    found = compare(BROKEN, moved, SAME, changed=True, racing=here)
+    assert found.outcome == "fixed"
+    assert here in found.message
+    assert "moved by 4%" in found.message
+    assert found.blind_spots
+    far = side(check(0, fd=tuple(0.6 * x for x in FD)), check(1, digest="b"))
+    assert compare(BROKEN, far, SAME, changed=True, racing=here).outcome == "masked"
+    same = compare(BROKEN, side(check(0), check(1, digest="b", fd=(1.0, 2.0, 3.0))), SAME, changed=True, racing=here)
+    assert (same.outcome, same.blind_spots, here in same.message) == ("fixed", [], False)
+
+
 def test_slight_changes_are_told_and_do_not_mask():
     found = decide(side(check(0, fd=tuple(1.004 * x for x in FD), objective=3.003), check(1)))
     assert found.outcome == "fixed"
-    assert "changed slightly" in found.message
+    assert "forward values changed" in found.message
     assert {c.what for c in found.changes} == {"derivative", "objective"}
 
 

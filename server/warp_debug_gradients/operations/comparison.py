@@ -50,8 +50,13 @@ class Comparison:
         return [c for c in self.changes if c.masks]
 
 
-def compare(before: Side, after: Side, names: dict[str, str], *, changed: bool) -> Comparison:
-    """The outcome. `names`: parameter before -> parameter now; `changed`: whether any loaded file was edited."""
+def compare(
+    before: Side, after: Side, names: dict[str, str], *, changed: bool, racing: str | None = None
+) -> Comparison:
+    """The outcome. `names`: parameter before -> parameter now; `changed`: whether any loaded file was edited.
+
+    racing: the launch, before the edit, whose threads read what others of them wrote.
+    """
     pairs = [
         (b, a)
         for b in before.checks
@@ -63,11 +68,21 @@ def compare(before: Side, after: Side, names: dict[str, str], *, changed: bool) 
         text = f"The check of {headline['parameter']['name']} in iteration {headline['iteration']} was not repeated."
         return Comparison("inconclusive", "not_measured", text, pairs)
     pairs.sort(key=lambda p: p[0] is not headline)
-    result = Comparison("inconclusive", None, "", pairs, forward_changes(before, after, pairs))
+    result = Comparison("inconclusive", None, "", pairs, forward_changes(before, after, pairs, racing is not None))
     unwitnessed = witnessed(before, after, pairs)
     if unwitnessed:
         result.blind_spots.append(unwitnessed)
     _decide(result, headline, now, after, changed)
+    moved = next((c for c in result.changes if c.what == "derivative" and not c.masks), None)
+    if result.outcome == "fixed" and racing and moved:
+        result.message += (
+            f" That is what a repair of {racing} does: its threads read what others of them wrote, so that their order "
+            "decided the forward values."
+        )
+        result.blind_spots.append(
+            "whether the objective is meant as it is now: its forward values had to change, so that the derivative by "
+            "differences is no witness of a program left as it was"
+        )
     return result
 
 
@@ -124,7 +139,7 @@ def _decide(result: Comparison, headline: dict[str, Any], now: dict[str, Any], a
         result.message = f"Fixed: the gradient of {where} agrees; its error was {error}.{_later(result, now, after)}"
         slight = [c.message for c in result.changes if c.what in ("objective", "derivative", "start")]
         if slight:
-            result.message += f" The forward values changed slightly: {slight[0]}."
+            result.message += f" The forward values changed: {slight[0]}."
         elif not result.blind_spots:
             result.message += " The derivative by differences is what it was: the program computes the same objective."
 

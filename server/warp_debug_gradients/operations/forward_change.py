@@ -21,6 +21,7 @@ ROUNDING = 1e-3  # FD may move by this part: other order of summation, other ste
 VALUE_ROUNDING = 1e-5  # so may the objective's own value
 SLIGHT = 0.01  # beyond rounding, but no reason to distrust an agreement, where the fault was much larger:
 SLIGHT_OF_FAULT = 0.1
+RACING = 0.1  # what FD may move by where the old program's values depended on the order of its threads
 REPRODUCIBLE = 1e-4  # two runs of the same files differ by less, or else they draw unseeded random numbers
 ORDER = ("training", "parameter", "start", "derivative", "objective", "horizon", "launches", "kernels")  # how telling
 RANDOM_MULTIPLE = 5.0  # what a difference may be of that between two runs of the same files
@@ -115,12 +116,16 @@ def derivative_moved(before: dict[str, Any], after: dict[str, Any]) -> tuple[flo
 
 
 def forward_changes(
-    before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[str, Any]]]
+    before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[str, Any]]], racing: bool = False
 ) -> list[ForwardChange]:
-    """What of the program itself is not as it was; the changes that mask come first."""
+    """What of the program itself is not as it was; the changes that mask come first.
+
+    racing: threads of a launch read what others wrote, before the edit: its repair changes the forward values, too.
+    """
     noise = max(before.run_noise(), after.run_noise())
     fault = max((whole_error(b) for b, _ in pairs if b["verdict"] == "disagree"), default=math.inf)
     slight = min(SLIGHT, SLIGHT_OF_FAULT * fault) if math.isfinite(fault) else SLIGHT
+    slight = RACING if racing else slight
     found: list[ForwardChange] = []
     witnesses = 0
     # A right gradient leads another parameter elsewhere: from then on this one's derivative is another, too.

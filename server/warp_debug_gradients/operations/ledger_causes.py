@@ -28,6 +28,7 @@ from warp_debug_gradients.operations.ledger_evidence import (
     new_cause,
     overwritten_read,
     place_text,
+    race_text,
     repairs,
     restored_text,
     same_line,
@@ -131,6 +132,7 @@ def _overwritten(
     reader, writer = row.get("reader") or {}, row.get("writer") or {}
     what_if = ledger.get("what_if") or {}
     evidence = [clobbered_text(r) for r in rows[:MOST_VICTIMS]]
+    evidence += [race_text(r) for r in rows if r.get("races")][:1]
     readers = [r.get("reader") or {} for r in rows]
     jumps = [j for j in significant_jumps(ledger, "adjoint") if any(same_line(j, r) for r in readers)]
     evidence += [jump_text(j) for j in jumps[:1]]

@@ -155,6 +155,15 @@ def clobbered_text(row: dict[str, Any]) -> str:
     )
 
 
+def race_text(row: dict[str, Any]) -> str:
+    """What a launch does to the forward pass that writes an array which its threads read at others' places."""
+    reader = row.get("reader") or {}
+    return (
+        f"the same launch of {reader.get('kernel')} writes {row.get('variable')} while its threads read other elements of it: "
+        "where they meet, the order of the threads decides the forward values, so that a repair changes those, too"
+    )
+
+
 def jump_text(jump: dict[str, Any]) -> str:
     ops = f" over {jump['ops']} ops" if (jump.get("ops") or 0) > 1 else ""
     noise = f" (noise {percent(jump.get('noise'))})" if jump.get("noise") is not None else ""

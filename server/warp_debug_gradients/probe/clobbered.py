@@ -29,6 +29,24 @@ class Clobbered:
     harmful: bool | None
     writer: dict[str, Any] | None
 
+    @property
+    def races(self) -> bool:
+        """The launch writes the very array that its threads read at each other's places.
+
+        Where they meet, the order of the threads decides what the program computes: its forward values, too.
+        """
+        mine = self.access
+        return mine.neighbours and any(
+            other.written
+            and not other.accumulated
+            and other.number == mine.number
+            and other.low < mine.high
+            and mine.low < other.high
+            and mine.array.is_contiguous
+            and other.array.is_contiguous
+            for other in self.operation.accesses
+        )
+
 
 def clobbered_reads(recorder: Recorder, now: Shadows, operation: Operation) -> list[Clobbered]:
     """The reads of an operation, where `now` has gone back to before it."""

@@ -143,6 +143,7 @@ class Unperturbed:
                     "change": {"max_abs": c.max_abs, "relative": c.relative},
                     "harmful": c.harmful,
                     "how": "in_kernel" if c.in_kernel else "clobbered",
+                    "races": c.races,
                 }
                 for c in found.clobbered
             ],

@@ -25,6 +25,7 @@ class Access:
     number: int
     low: int
     high: int
+    neighbours: bool = False  # threads load other elements than their own
 
     @property
     def part(self) -> Part:

@@ -204,7 +204,9 @@ class Recorder:
             self.roots[number] = base
             self.shadows.sync(number, base, op, phase, low, high)
 
-    def access(self, label: str, array: Any, read: bool, written: bool, accumulated: bool = False) -> Access:
+    def access(
+        self, label: str, array: Any, read: bool, written: bool, accumulated: bool = False, neighbours: bool = False
+    ) -> Access:
         """The array with what it is a part of."""
         if array._ref is None and array.is_contiguous:  # most arrays are: be quick
             base, low, high = array, 0, array.capacity
@@ -215,7 +217,7 @@ class Recorder:
         number = self._numbers.get(identity, -1)
         if number < 0 and self._meets:
             number = self._numbers[identity] = len(self._numbers)
-        return Access(label, array, read, written, accumulated, base, number, min(low, high), high)
+        return Access(label, array, read, written, accumulated, base, number, min(low, high), high, neighbours)
 
     def _accesses(self, event: Event) -> list[Access]:
         kind = event.kind
@@ -239,7 +241,9 @@ class Recorder:
         found = []
         for label, array, how in self._arguments.labelled(kernel, inputs, outputs):
             only_added = how is not None and bool(how.accumulated and not how.loaded and not how.stored)
-            found.append(self.access(label, array, how is None or how.read, how is None or how.written, only_added))
+            read, written = how is None or how.read, how is None or how.written
+            neighbours = how is not None and how.loaded and not how.elementwise
+            found.append(self.access(label, array, read, written, only_added, neighbours))
         return found
 
     def _add(self, event: Event, entries: list[Any]) -> None:

@@ -11,7 +11,7 @@ from warp_debug_gradients.render.diagnosis import diagnosis
 from warp_debug_gradients.render.isolated import isolated_lines
 from warp_debug_gradients.render.scan import lines_of, title_of
 from warp_debug_gradients.render.text import cut, middle, moved_by, number, pair, percent, place, section
-from warp_debug_gradients.render.verify_fix import OUTCOMES, verify_fix
+from warp_debug_gradients.render.verify_fix import heading, verify_fix
 from warp_debug_gradients.schemas import (
     ArrayInfo,
     BisectStepsResult,
@@ -116,7 +116,7 @@ def _found(result: Result) -> str | None:
         found = "FOUND: a fault too small for the verdict" if small else "FOUND: where the gradient goes wrong"
         return {0: words, 1: found}.get(result.exit_code, TITLES["inconclusive"])
     if isinstance(result, VerifyFixResult):
-        return OUTCOMES[result.outcome]
+        return heading(result)
     return None
 
 

@@ -13,7 +13,14 @@ OUTCOMES = {
     "regressed": "REGRESSED: it is worse than before",
     "inconclusive": "INCONCLUSIVE: not decided",
 }
+FIXED_AND_MOVED = "FIXED: the gradient is right now; the program's forward values are others than before"
 DIFF_LINES = {5: 12, 60: 120}
+
+
+def heading(result: VerifyFixResult) -> str:
+    """The outcome as one line."""
+    moved = any(c.what in ("objective", "derivative", "start") for c in result.changes)
+    return FIXED_AND_MOVED if result.outcome == "fixed" and moved else OUTCOMES[result.outcome]
 
 
 def verify_fix(result: VerifyFixResult, few: int) -> list[str]:

@@ -244,6 +244,9 @@ class Overwrite(Model):
     change: Change | None = None
     harmful: bool | None = Field(None, description="False: the gradient does not depend on it. Null: not decided")
     how: str | None = Field(None, description="'clobbered', or 'in_kernel' (the kernel overwrites its own input)")
+    races: bool = Field(
+        False, description="The reading launch writes the array that its threads read at others' places"
+    )
 
 
 class TrackerWarning(Model):
