@@ -1,6 +1,7 @@
 """Where an iteration begins, from the source lines of what ran before its recording."""
 
-from warp_debug_gradients.probe.leads import beginning
+from warp_debug_gradients.probe.leads import beginning, captured_until
+from warp_debug_gradients.probe.tapes import SHOWN
 
 SETUP, EMA, LOG, RESET, TAPE = range(5)
 
@@ -33,3 +34,13 @@ def test_nothing_is_concluded_from_one_iteration_or_from_other_call_sites():
 def test_events_after_the_first_use_do_not_count():
     mixed = [*lead(SETUP, RESET, TAPE), (120, 77)]  # outside the tape, between its end and backward
     assert beginning(mixed, [lead(LOG, RESET, TAPE)], write=99, first_use=110) == 101
+
+
+def test_a_capture_that_nothing_read_before_is_left_behind():
+    captures = [(102, 140), (140, 180), (400, 500)]
+    assert captured_until(captures, write=99, first_use=200, first_touch=None) == 180
+    assert captured_until(captures, write=99, first_use=200, first_touch=170) == 140
+    assert captured_until(captures, write=99, first_use=200, first_touch=101) == -1
+    assert captured_until(captures, write=120, first_use=200, first_touch=None) == 180
+    assert captured_until(captures, write=190, first_use=200, first_touch=None) == -1
+    assert captured_until(captures, write=99, first_use=200, first_touch=SHOWN) == -1

@@ -255,3 +255,10 @@ def test_a_sum_on_the_host_is_taken_for_granted_and_said():
     )
     assert len([text for text in spots if "read 2 times, zeroed in between" in text]) == 1
     assert not any("in between" in text for text in explain.blind_spots([right_check(0)], {}, False))
+
+
+def test_a_first_run_that_compiled_kernels_says_that_the_next_gets_further():
+    assert "compiling" not in explain.no_iteration_in_time({"seconds": {"compile": 0.5}}, "")
+    assert "12 s of it went into compiling" in explain.no_iteration_in_time({"seconds": {"compile": 12.0}}, "")
+    printed = "Module newton.x 8f load on device 'cpu' took 9100.5 ms  (compiled)\nModule y 1 load on device 'cpu' took 3 ms  (cached)\n"
+    assert "9 s of it went into compiling" in explain.no_iteration_in_time({}, printed)

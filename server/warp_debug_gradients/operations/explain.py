@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from warp_debug_gradients.operations import next_calls
 from warp_debug_gradients.operations.iterations import first_rise, losses
+from warp_debug_gradients.records import part
 from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall, as_float
 
 # When the gradient is read, other than after backward: what that means, and what to do.
@@ -39,9 +41,8 @@ SAME_SHARE = 0.02  # derivatives that differ by less than this part are the same
 NO_TIME = (
     "Time ran out before a single check was complete. Shrink the run (run_repro lists the knobs) or give it longer."
 )
-NO_ITERATION_IN_TIME = (
-    "Time ran out before the program finished its first optimizer iteration. Shrink it or give it longer."
-)
+COMPILED = re.compile(r"^Module \S+ \S+ load on device .* took ([\d.]+) ms +\(compiled\)", re.MULTILINE)  # Warp's words
+LONG_COMPILATION_S = 2.0
 
 # Reasons of an inconclusive check: what the caller can do about it. Codes are those of probe/verdict.py.
 ADVICE = {
@@ -73,6 +74,19 @@ SEGMENT = (
     "what was checked is one tape of a chain (each backward hands its gradient on to the next), not the program's whole "
     "iteration"
 )
+
+
+def no_iteration_in_time(trace: dict[str, Any], output: str) -> str:
+    """The program did not get far enough; the second run of one that compiles many kernels gets further."""
+    said = "Time ran out before the program finished its first optimizer iteration."
+    printed = sum(float(ms) for ms in COMPILED.findall(output)) / 1e3  # all there is of a run that had to be killed
+    seconds = part(trace, "seconds").get("compile") or printed
+    if seconds >= LONG_COMPILATION_S:
+        return (
+            f"{said} {seconds:.0f} s of it went into compiling kernels, which Warp keeps in its cache: the same call "
+            "once more gets further. Else shrink it or give it longer."
+        )
+    return f"{said} Shrink it or give it longer."
 
 
 def nothing_to_check(trace: dict[str, Any]) -> tuple[str, str]:

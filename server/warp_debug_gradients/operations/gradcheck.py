@@ -33,7 +33,7 @@ async def gradcheck_full_horizon(
 ) -> GradcheckResult:
     """Traces the script, picks the iterations, measures them, and says what the numbers mean."""
     measurement = Measurement(OPERATION, request, workspace, on_progress)
-    outcome = await measurement.probe("trace", share=TRACE_SHARE)
+    outcome = await measurement.trace(TRACE_SHARE)
     refuse_unusable(outcome, request)
     trace = outcome.result or {}
     if trace.get("loaded_files"):
@@ -171,7 +171,13 @@ def _obstacle(measurement: Measurement[Any], outcome: ProbeOutcome, trace: dict[
     elif trace.get("iterations"):
         return None
     elif trace.get("status") == "stopped" or outcome.timed_out:
-        result = _empty(measurement, trace, status="timeout", reason="time", message=explain.NO_ITERATION_IN_TIME)
+        result = _empty(
+            measurement,
+            trace,
+            status="timeout",
+            reason="time",
+            message=explain.no_iteration_in_time(trace, outcome.output),
+        )
     else:
         reason, message = explain.nothing_to_check(trace)
         result = _empty(measurement, trace, status="completed", reason=reason, message=message)

@@ -41,7 +41,7 @@ class Ended(Exception):
 
 async def traced(measurement: Measurement[Any]) -> dict[str, Any]:
     """The trace of a program that has something to look into; else `Ended`."""
-    outcome = await measurement.probe("trace", share=TRACE_SHARE)
+    outcome = await measurement.trace(TRACE_SHARE)
     refuse_unusable(outcome, measurement.request)
     trace = outcome.result or {}
     if trace.get("loaded_files"):
@@ -57,7 +57,8 @@ async def traced(measurement: Measurement[Any]) -> dict[str, Any]:
         )
     if not trace.get("iterations"):
         if trace.get("status") == "stopped" or outcome.timed_out:
-            raise Ended(status="timeout", reason="time", message=explain.NO_ITERATION_IN_TIME, **common(trace))
+            message = explain.no_iteration_in_time(trace, outcome.output)
+            raise Ended(status="timeout", reason="time", message=message, **common(trace))
         reason, message = explain.nothing_to_check(trace)
         raise Ended(status="completed", reason=reason, message=message, **common(trace))
     return trace

@@ -26,6 +26,7 @@ from warp_debug_gradients.workspace import Workspace, choose_interpreter
 
 R = TypeVar("R", bound=Result)
 T = TypeVar("T", bound=Target)
+COMPILING_SHARE = 0.4  # of the time, for kernels that the first run has to compile
 MARGIN_S = 1.0  # between the probe's own budget and the moment we stop it
 
 
@@ -64,15 +65,24 @@ class Measurement(Generic[T]):
         """Seconds left of the caller's budget."""
         return self.request.timeout_s - self.elapsed
 
-    async def probe(self, mode: str, *, share: float = 1.0, name: str | None = None, **extra: Any) -> ProbeOutcome:
-        """Runs the probe once, in `mode`, with a share of the time that is left."""
-        budget = max(self.remaining * share, 2.0)
+    async def trace(self, share: float) -> ProbeOutcome:
+        """The run that only watches, with a share of the time, and more for the kernels that it has to compile.
+
+        Those after it find them in Warp's cache, and need not take that time again.
+        """
+        return await self.probe("trace", share=share, compiling=COMPILING_SHARE)
+
+    async def probe(
+        self, mode: str, *, share: float = 1.0, compiling: float = 0.0, name: str | None = None, **extra: Any
+    ) -> ProbeOutcome:
+        """Runs the probe once, in `mode`, with a share of the time that is left, and one more if it compiles kernels."""
+        budget, more = max(self.remaining * share, 2.0), max(self.remaining, 0.0) * compiling
         outcome = await worker.run_probe(
             self.interpreter.path,
-            {**self.job(), "mode": mode, "budget_s": max(budget - MARGIN_S, 1.0), **extra},
+            {**self.job(), "mode": mode, "budget_s": max(budget - MARGIN_S, 1.0), "compiling_s": more, **extra},
             self.evidence.folder,
             name=name or mode,
-            deadline_s=budget,
+            deadline_s=budget + more,
             on_progress=self._report if self.on_progress else None,
             output="output.txt" if mode == "trace" else f"{name or mode}.output.txt",
         )

@@ -86,13 +86,14 @@ class _Engine:
                 deadline_s=max(measurement.remaining, 1.0),
                 output=f"{self.started:04d}.output.txt",
             )
-            self.seconds.setdefault(request["kind"], []).append(time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            self.seconds.setdefault(request["kind"], []).append(seconds)
         self.done += 1
         if measurement.on_progress:
             message = f"iteration {iteration}: {self.done} runs of the program"
             await measurement.on_progress(Progress("evaluate", message, measurement.elapsed, self.done))
         reply = (outcome.result or {}).get("reply")
         if reply is not None:
-            return wire.unpack(reply)
+            return {**wire.unpack(reply), "seconds": seconds}
         error = (outcome.result or {}).get("error") or {}
         return blank_reply(error.get("message") or outcome.death or "the program ended before its backward call")

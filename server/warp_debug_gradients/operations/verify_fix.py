@@ -61,7 +61,7 @@ async def verify_fix(
     baseline = find_baseline(workspace, request.baseline)
     request = settle_request(request, baseline)
     measurement = Measurement(OPERATION, request, workspace, on_progress)
-    outcome = await measurement.probe("trace", share=TRACE_SHARE)
+    outcome = await measurement.trace(TRACE_SHARE)
     refuse_unusable(outcome, request)
     trace = outcome.result or {}
     if trace.get("loaded_files"):

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Optional
 
-from .evaluator import EVALUATIONS
+from .evaluator import EVALUATIONS, Reply
 
 SLACK = 1.2  # an evaluation may take this much longer than those before it
 FEWEST = 4  # evaluations along a direction: two steps, which is the least that tells its own error
@@ -41,15 +41,31 @@ def allowance(wanted: int, seconds: float, cost: float) -> Optional[Allowance]:
     return Allowance(1, min(BRIEF, max(FEWEST, int(count) - BRIEFLY)), brief=True)
 
 
-def left_out(wanted: int, allowed: Allowance, cost: float) -> list[str]:
-    """What the allowance leaves out of a check, for its answer."""
+def another_step(seconds: float, cost: float) -> bool:
+    """Whether a brief check may take one more step size: two evaluations, and still be confirmed."""
+    return affordable(seconds, cost) / SLACK >= 2 + BRIEFLY
+
+
+def seconds_of_one(seconds: float, reference: Reply, repeats: list[Reply]) -> float:
+    """What one evaluation costs, from the first ones, which took `seconds` together, side by side where there are cores.
+
+    The reference is watched and runs the backward passes as well: it takes a multiple.
+    """
+    own = [float(reply.get("seconds") or 0.0) for reply in (reference, *repeats)]
+    if min(own) <= 0.0:
+        return seconds / len(own)
+    return seconds * (sum(own[1:]) / len(repeats)) / sum(own)
+
+
+def left_out(wanted: int, allowed: Allowance, cost: float, taken: int) -> list[str]:
+    """What the allowance leaves out of a check, for its answer. taken: evaluations along a direction."""
     said = []
     if allowed.directions < wanted:
         said.append(f"{wanted - allowed.directions} of {wanted} random directions, for lack of time")
-    if allowed.brief:
+    if allowed.brief and taken < EVALUATIONS - 1:
         said.append(
-            f"more than {allowed.evaluations // 2} step sizes: an evaluation takes {cost:.2g} s, and the time allows "
-            f"{allowed.evaluations} of them along the direction (a whole ladder takes {EVALUATIONS})"
+            f"more than {taken // 2} step sizes: an evaluation takes {cost:.2g} s, and the time allowed {taken} of them "
+            f"along the direction (a whole ladder takes {EVALUATIONS})"
         )
     return said
 

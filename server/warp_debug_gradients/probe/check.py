@@ -11,11 +11,11 @@ import hashlib
 import math
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
-from .allowance import BRIEFLY, CONFIRMING, affordable, allowance, left_out, too_slow
+from .allowance import BRIEFLY, CONFIRMING, affordable, allowance, another_step, left_out, seconds_of_one, too_slow
 from .confirm import confirm
 from .differences import Estimate, directional_derivative
 from .elements import measure_elements
@@ -57,7 +57,7 @@ def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
     first += [make_request(plan, [], plan["objective_calls"] or calls, last) for _ in range(repeated)]
     started = time.perf_counter()
     reference, *repeats = yield first
-    per_evaluation = (time.perf_counter() - started) / len(first)
+    per_evaluation = seconds_of_one(time.perf_counter() - started, reference, repeats)
     seen = {str(k): v for k, v in reference.get("call_events", {}).items() if k in plan["backward_calls"]}
     if reference["ok"] and seen != plan["call_events"]:
         reference["ok"], reference["error"] = (
@@ -116,9 +116,13 @@ def _check_parameter(
     allowed = allowance(len(directions), options.remaining(), cost)
     if allowed is None:
         return _give_up(result, "time", too_slow(options.remaining(), cost))
-    result["not_covered"] += left_out(len(directions), allowed, cost)
-    directions = directions[: allowed.directions]
-    estimates = yield from _settle(evaluator, directions, base, again, plan, result, allowed.evaluations)
+    wanted, directions = len(directions), directions[: allowed.directions]
+
+    def more() -> bool:
+        return allowed.brief and another_step(options.remaining(), cost)
+
+    estimates = yield from _settle(evaluator, directions, base, again, plan, result, allowed.evaluations, more)
+    result["not_covered"] += left_out(wanted, allowed, cost, max(e.evaluations for e in estimates))
     judged = [judge_direction(gradient, v, e, x0, plan) for v, e in zip(directions, estimates, strict=True)]
     result["evaluations"] = 1 + len(repeats) + sum(e.evaluations for e in estimates)
     result["gradient"]["directions"] = [
@@ -256,12 +260,13 @@ def _settle(
     plan: dict[str, Any],
     result: dict[str, Any],
     evaluations: int = EVALUATIONS,
+    more: Callable[[], bool] = lambda: False,
 ) -> Steps:
     """Estimates along the directions; moves the perturbation behind writes that no hook saw."""
     eps_f, eps_x = precisions(plan, evaluator.x0.dtype)
     estimates: list[Estimate] = []
     for _ in range(MOVES):
-        generators = [directional_derivative(base, again, 1.0, eps_f, eps_x, evaluations) for _ in directions]
+        generators = [directional_derivative(base, again, 1.0, eps_f, eps_x, evaluations, more) for _ in directions]
         estimates = yield from run_side_by_side(generators, evaluator, directions)
         if evaluator.wiped_at is None:
             break

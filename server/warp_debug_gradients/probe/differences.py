@@ -10,7 +10,7 @@ effective step = <theta' - theta, v> / <v, v>.
 from __future__ import annotations
 
 import math
-from typing import Generator, List, Optional, Sequence, Tuple
+from typing import Callable, Generator, List, Optional, Sequence, Tuple
 
 from .estimate import Estimate, Measurement, Reply
 
@@ -25,6 +25,7 @@ REORDERING_ULPS = 1024.0
 ROUNDING = 0.5
 # Below the smallest normal number a dtype loses digits: eps of the dtype up to, that number.
 SMALLEST_NORMAL = ((1e-12, 2.3e-308), (1e-5, 1.2e-38), (math.inf, 6.2e-5))
+MOST_EVALUATIONS = 15
 # The scan: four pairs from eps^0.56 to 1/2 of the parameter's scale. Smaller steps drown in round-off of the
 # parameter itself, and the best step of a well scaled objective, eps^(1/3), lies inside.
 SCAN_PAIRS = 4
@@ -42,13 +43,15 @@ def directional_derivative(
     scale: float,
     objective_eps: float,
     parameter_eps: float,
-    max_evaluations: int = 15,
+    max_evaluations: int = MOST_EVALUATIONS,
+    more: Callable[[], bool] = lambda: False,
 ) -> Steps:
     """The slope at t = 0 from at most `max_evaluations` values: a scan side by side, then pair by pair.
 
     base: f(theta). repeats: further values at the same theta. scale: natural size of t, e.g. the RMS of the
     parameter for a unit-RMS direction. objective_eps, parameter_eps: machine eps of the two dtypes.
     Fewer than SCAN_EVALUATIONS begin near eps^(1/3) of the scale instead: an ill-scaled one stays unsettled.
+    more: asked whether two more may be taken, where these do not settle it, up to MOST_EVALUATIONS.
     """
     early, floor = _before_stepping(base, repeats, objective_eps)
     if early:
@@ -63,8 +66,9 @@ def directional_derivative(
         exponents = [shift - round(bits / 3) for shift in SHORT_SCAN]
     yield from measured.evaluate([unit * 2.0**k for k in exponents])
 
-    while max_evaluations - measured.evaluations >= 2 and not measured.good_enough():
-        steps = measured.next_steps(unit, low - 4, 1)
+    while not measured.good_enough():
+        most = max_evaluations if measured.evaluations + 2 <= max_evaluations or not more() else MOST_EVALUATIONS
+        steps = measured.next_steps(unit, low - 4, 1) if measured.evaluations + 2 <= most else []
         if not steps:
             break
         yield from measured.evaluate(steps)

@@ -11,7 +11,7 @@ request: {"kind": "evaluate" | "reference" | "suffix": the backward pass over wh
           "objective": expression | None, "parameters": [{"key", "serial", "event"}]}
 reply:   {"ok", "error", "reason": code of the error | None, "losses": {call: x}, "outputs": {call: array}, "seeds": {call: array}, "objective": x,
           "survived": bool, "wiped_at": event | None, "values": {key: array}, "consumed": {key: {...}},
-          "contributions": {call: {key: array}}, "places": {...}}
+          "contributions": {call: {key: array}}, "places": {...}, "seconds": how long it took by the clock}
 """
 
 from __future__ import annotations
@@ -377,7 +377,9 @@ class ForkEngine:
                         _, status = os.waitpid(pid, 0)
                         del running[descriptor]
                         self.seconds.setdefault(requests[index]["kind"], []).append(time.perf_counter() - started)
-                        replies[index] = self._decode(bytes(data), status, late)
+                        reply = self._decode(bytes(data), status, late)
+                        reply["seconds"] = self.seconds[requests[index]["kind"]][-1]
+                        replies[index] = reply
         finally:
             for descriptor, (_, pid, _, _) in running.items():
                 os.close(descriptor)

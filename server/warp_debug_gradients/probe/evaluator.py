@@ -105,6 +105,7 @@ def blank_reply(error: str | None = None) -> Reply:
         "survived": True,
         "wiped_at": None,
         "suffix_ops": None,
+        "seconds": None,
         **{name: {} for name in empty},
     }
 

@@ -44,6 +44,7 @@ class Call:
 class Capture:
     """The calls of one capture, in order. unfollowed: why this graph can only be launched by Warp itself."""
 
+    began: int = 0  # the next event's number when it began
     calls: list[Call] = field(default_factory=list)
     graph: Any = None
     unfollowed: str | None = None
@@ -76,6 +77,7 @@ class Graphs:
         self._context = context
         self.active: Capture | None = None
         self._known: dict[int, Capture] = {}
+        self.spans: list[tuple[int, int]] = []  # events between which a capture recorded, and nothing was executed
         self.replayed_tape: Any = None
 
     @property
@@ -87,11 +89,12 @@ class Graphs:
         """Whether anything has been captured yet."""
         return self.active is not None or bool(self._known)
 
-    def begin(self) -> None:
-        self.active = Capture()
+    def begin(self, event: int) -> None:
+        self.active = Capture(began=event)
 
-    def end(self, graph: Any) -> None:
+    def end(self, graph: Any, event: int) -> None:
         if self.active is not None:
+            self.spans.append((self.active.began, event))
             self.active.graph = graph
             self._known[id(graph)] = self.active
         self.active = None

@@ -225,14 +225,14 @@ def _patch_capture(wp: Any, hub: Hub) -> None:
         result = begin(*args, **kwargs)
         if not hub.unseen():
             hub.stand_up()
-            hub.graphs.begin()
+            hub.graphs.begin(hub.count)
         return result
 
     @functools.wraps(end)
     def capture_end(*args: Any, **kwargs: Any) -> Any:
         graph = end(*args, **kwargs)
         if not hub.unseen():
-            hub.graphs.end(graph)
+            hub.graphs.end(graph, hub.count)
         return graph
 
     @functools.wraps(launch)

@@ -129,4 +129,7 @@ class Hub:
                     self._make_again(branch)
                 continue
             with self.graphs.replaying(call) as function:
+                if self.count < self.idle_before and call.kind != "backward":
+                    self.count_only(function, call.args, call.kwargs)
+                    continue
                 self.run(call.kind, call.subject, function, call.args, call.kwargs, replay=call)

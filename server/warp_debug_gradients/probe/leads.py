@@ -54,3 +54,13 @@ def beginning(lead: Lead, others: Iterable[Lead], write: int, first_use: int) ->
             return begin if begin != first_use else write + 1
         begin = event
     return write + 1
+
+
+def captured_until(captures: Iterable[tuple[int, int]], write: int, first_use: int, first_touch: int | None) -> int:
+    """Where the last capture of a graph ends before which nothing has read the parameter since its last write; or -1.
+
+    A capture records and executes nothing: an iteration that begins behind it is the same, and need not capture again.
+    captures: the events between which each recorded. first_touch: of the first read outside a tape, if any.
+    """
+    bound = first_use if first_touch is None else min(first_use, first_touch)
+    return max((end for began, end in captures if write < began and end <= bound), default=-1)

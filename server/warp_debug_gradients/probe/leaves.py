@@ -88,7 +88,10 @@ class Leaves(dict[str, Leaf]):
         if leaf is None:
             leaf = self.make(array, serial, found)
         write = max(write, self.created_at.get(serial, -1))
-        leaf.uses.append({"call": call, "serial": serial, "first_use": first_use, "last_write": write})
+        touch = self.tapes.first_touch_of(array)
+        leaf.uses.append(
+            {"call": call, "serial": serial, "first_use": first_use, "last_write": write, "first_touch": touch}
+        )
         return leaf.key
 
     def _known(self, array: Any, serial: int, found: list[str], call: int) -> Leaf | None:

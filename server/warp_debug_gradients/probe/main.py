@@ -74,6 +74,11 @@ class Session:
         self.write(self.result(outcome, stopped))
         return 0  # a result was written, however the program ended; its exit handlers run
 
+    def still_compiling(self) -> bool:
+        """Whether the time for compilation, which comes on top, has not been used up."""
+        late = time.perf_counter() - self.deadline
+        return late <= min(self.hub.compile_seconds, float(self.job.get("compiling_s") or 0.0))
+
     def stop(self, reason: str) -> NoReturn:
         """End the program here. Other threads may wait for this one for ever, so that is not left to the main one."""
         if threading.current_thread() is not threading.main_thread():
@@ -122,6 +127,7 @@ class Session:
             self.tracker = WarpTracker()
             self.tracker.install(wp, origins, registry, self.job)
         self.hub = hooks.install(wp, self.director, lambda: origins.located(origins.frame(3)))
+        self.watch.captures = self.hub.graphs.spans
         self.director.prepare()
         gc.freeze()  # Warp and the probe stay to the end: the collector need not walk over them again and again
         device = self.job.get("device")
@@ -340,7 +346,7 @@ class Director:
         self.inner.before(event)
 
     def _stop_in_time(self) -> None:
-        if time.perf_counter() > self.session.deadline:
+        if time.perf_counter() > self.session.deadline and not self.session.still_compiling():
             self.session.stop("budget")
 
     def after(self, event: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .consumption import Consumed, Entry, consumed, spans_updates, split_iterations, update_events, zeroed_under_view
 from .evaluate import OTHER_PROCESSES
-from .leads import beginning
+from .leads import beginning, captured_until
 from .trace import Backward, Leaf, Watch
 
 LISTED_ITERATIONS = 400  # the first and the last ones of a long training are listed
@@ -153,7 +153,8 @@ def _plan(
         write = begin.event if begin is not None else first["last_write"]
         if 0 <= first["first_use"] <= write:
             write = first["first_use"] - 1 if begin is not None and begin.borrowed else first["last_write"]
-        event = beginning(backwards[0].lead, others, write, first["first_use"])
+        captured = captured_until(watch.captures, write, first["first_use"], first["first_touch"])
+        event = max(beginning(backwards[0].lead, others, write, first["first_use"]), captured)
         parameters.append(
             {
                 **describe(leaf),

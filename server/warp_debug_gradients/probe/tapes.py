@@ -9,6 +9,8 @@ from typing import Any, Callable
 from .arrays import arrays_in, is_array
 from .registry import SERIAL, LaunchArguments, Ranges, root, span
 
+SHOWN = -1  # in the place of an event: the host was given the memory, and may read it unseen
+
 
 class TapeState:
     """One recording of a tape, from the first operation after it was made or reset."""
@@ -80,6 +82,7 @@ class Tapes:
         self.arguments = arguments
         self._states: dict[int, tuple[weakref.ref, TapeState]] = {}
         self.last_write: dict[int, int] = {}  # root's first byte -> event of its last write that we saw
+        self.first_touch: dict[int, int] = {}  # ... of its first read outside a tape since then; SHOWN: the host may
         self.last_reset: dict[int, int] = {}  # the same, of fills, assignments and copies only
         self.intermediates: set[int] = set()  # numbers of arrays that some tape wrote
 
@@ -107,9 +110,13 @@ class Tapes:
         """Note a launch and its arrays as (array, read, written)."""
         if tape is not None:
             self.record(tape, event, kernel.key, arrays)
+        else:
+            for array, read, _ in arrays:
+                if read:
+                    self.first_touch.setdefault(root(array).ptr, event)
         for array, _, written in arrays:
             if written:
-                self.last_write[root(array).ptr] = event
+                self._wrote(event, root(array).ptr)
 
     def pass_by(self, tape: Any, event: int, arrays: list[tuple[Any, bool, bool]]) -> None:
         """Note a launch inside a tape that the tape does not record: the tape's own window begins no later than here."""
@@ -127,4 +134,24 @@ class Tapes:
     def wrote(self, event: int, array: Any) -> None:
         """Note a write by the host, a fill, a copy or a creation."""
         if is_array(array):
-            self.last_write[root(array).ptr] = event
+            self._wrote(event, root(array).ptr)
+
+    def _wrote(self, event: int, base: int) -> None:
+        self.last_write[base] = event
+        if self.first_touch.get(base, SHOWN) != SHOWN:
+            del self.first_touch[base]
+
+    def touched(self, event: int, array: Any) -> None:
+        """Note a read by a copy."""
+        if is_array(array):
+            self.first_touch.setdefault(root(array).ptr, event)
+
+    def shown(self, array: Any) -> None:
+        """Note that the host was given the memory: it may read it at any time."""
+        if is_array(array):
+            self.first_touch[root(array).ptr] = SHOWN
+
+    def first_touch_of(self, array: Any) -> int | None:
+        """The event of the first read outside a tape since the last write; None: there was none, for certain."""
+        base = root(array)
+        return SHOWN if base.deleter is None else self.first_touch.get(base.ptr)

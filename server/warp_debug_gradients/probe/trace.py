@@ -95,6 +95,7 @@ class Watch:
         self.read_gradients = ReadGradients()
         self.leads = Leads(origins)
         self._part_sites: set[Any] = set()
+        self.captures: list[tuple[int, int]] = []  # of `Graphs.spans`
         self._launched: list[tuple[Any, bool, bool]] = []  # the arrays of the launch that is being made
 
     # -- hook interface ------------------------------------------------------------------------
@@ -115,8 +116,10 @@ class Watch:
         if kind in LAUNCHES:
             self._before_launch(event)
         elif kind in ("numpy", "bridge"):
+            self.tapes.shown(event.subject)
             self._maybe_read(event, event.subject, kind)
         elif kind in ("copy", "assign"):
+            self.tapes.touched(event.index, event.argument(1, "src"))
             self._maybe_read(event, event.argument(1, "src"), kind)
         elif kind == "backward":
             self._before_backward(event)
