@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from memory import MIB, peak_of
 
+import warp_debug_gradients
 from warp_debug_gradients.render import title
 from warp_debug_gradients.schemas import EnableTrackerResult
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "long" / "main.py"
+BOOTSTRAP = Path(warp_debug_gradients.__file__).parent / "probe" / "bootstrap.py"
 LINES = PROGRAM.read_text().splitlines()
 STEPS = 400
 SMALL_MB = "0.4"  # the recordings of 400 operations on 2 kB take three times 800 kB
@@ -91,6 +93,30 @@ def test_states_that_are_rows_of_one_array_are_looked_at_row_by_row(tmp_path):
     result, ledger = sampled(tmp_path, "--rows")
     assert ledger["flat"]
     assert result["causes"] == []
+
+
+def test_the_round_off_of_a_long_sum_accuses_nobody(tmp_path):
+    """At some of these steps the sum's round-off is a hundred times its one-sided spread: by chance, as in real life."""
+    program = PROGRAM.with_name("cancelling.py")
+    shutil.copy(program, tmp_path / "main.py")
+    lines = program.read_text().splitlines()
+    severed = next(k for k, text in enumerate(lines, 1) if "inputs=[a, rate]" in text)
+    words = [sys.executable, "-m", "warp_debug_gradients", "bisect-steps", "main.py", "--workspace", str(tmp_path)]
+    done = subprocess.run(
+        [*words, "--python", sys.executable, "--json"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    evidence = tmp_path / json.loads(done.stdout)["evidence"]
+    job = json.loads((evidence / "ledger.job.json").read_text())
+    examined = []
+    for step in (3e-5, 5e-5, 1e-5):
+        here = evidence / "again.json"
+        job |= {"parent_pid": os.getpid(), "result": str(here), "ledger": {**job["ledger"], "step": step}}
+        (evidence / "again.job.json").write_text(json.dumps(job))
+        subprocess.run([sys.executable, str(BOOTSTRAP), str(evidence / "again.job.json")], cwd=tmp_path, check=False)
+        (ledger,) = json.loads(here.read_text())["ledgers"]
+        assert [(j["kind"], j["line"]) for j in ledger["jumps"] if j["significant"]] == [("lost", severed)]
+        examined += [row.get("tangent_noise") for row in ledger["isolated"] if row["kernel"] == "total"]
+    assert any(examined), "the sum was never blamed at first: nothing was shown"
 
 
 @pytest.mark.slow

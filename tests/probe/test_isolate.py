@@ -35,6 +35,28 @@ def test_a_kink_accuses_nobody():
     assert direction(lambda x: abs(x - 1.3), 0.0).verdict == "inconclusive"
 
 
+def test_the_noise_of_a_recorded_tangent_is_what_larger_steps_do_not_confirm():
+    """A sum of many numbers that nearly cancel: a small step shows its round-off, larger ones the slope."""
+    weights = np.cos(np.linspace(0.0, np.pi, 4001)).astype(np.float32)
+
+    def total(t):
+        return float(np.cumsum(weights * np.float32(1.0 + t), dtype=np.float32)[-1])
+
+    def total_of(slope):
+        alone = isolate.differenced(lambda t: (t, total(t) - total(0.0) + slope * t), 1.0, EPS)
+        return isolate.tangent_noise(recorded, alone)
+
+    recorded = (total(1e-5) - total(-1e-5)) / 2e-5
+    assert abs(recorded) > 1.0  # the sum of the weights is zero
+    assert total_of(0.0) == pytest.approx(abs(recorded), rel=0.05)
+    assert total_of(recorded) < 0.05 * abs(recorded)
+
+
+def test_a_launch_that_does_not_settle_says_nothing_of_noise():
+    step = isolate.differenced(lambda t: (t, abs(t)), 1.0, EPS)
+    assert isolate.tangent_noise(7.0, step) is None
+
+
 def judged(verdict, ad=1.0, fd=1.0, reason=None, band=0.1):
     return Judgement(verdict, reason, "", ad, fd, 0.01, band)
 

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from warp_debug_gradients.probe.ledger import Jump, Term, book, group_jumps, is_flat, labelled_term
+from warp_debug_gradients.probe.ledger import Jump, Term, book, group_jumps, is_flat, labelled_term, summed
+from warp_debug_gradients.probe.ledger_result import settle_noise
 
 HERE = {"file": "sim.py", "line": 10, "function": "step"}
 THERE = {"file": "sim.py", "line": 20, "function": "score"}
@@ -92,3 +93,46 @@ def test_flat_means_that_nothing_is_significant():
     seed = labelled_term(exact(0.0), 1.0)
     assert is_flat(rows, [seed])
     assert not is_flat(rows, [labelled_term(exact(0.3), 1.0, variable="force")])
+
+
+def test_what_cancels_by_chance_in_a_sum_is_noise_all_the_same():
+    """Round-off: the spreads of many launches are samples of one noise; their sum may be near zero and says nothing."""
+    terms = [Term(0.02, -0.02), Term(-0.02, 0.02)] * 50
+    assert summed(terms).noise == pytest.approx(0.02 * 10)
+    bent = [Term(0.3, 0.1)] * 4  # curvature of one sign adds up as it is
+    assert summed(bent).noise == pytest.approx(0.4)
+    assert summed([Term(0.3, 0.1, 0.2)]).noise == Term(0.3, 0.1, 0.2).noise
+
+
+def locating(tangent_noise, value=0.01, kind="adjoint", lost=()):
+    """A ledger with one jump, and its launch by itself. The derivative is 2."""
+    jump = Jump(7, kind, exact(value), "score", THERE, lost=list(lost))
+    rows = group_jumps([jump, Jump(1, "adjoint", exact(1e-9), "step", HERE)], scale=2.0)
+    row = {"file": "sim.py", "line": 20, "kernel": "score", "blamed": True, "tangent_noise": tangent_noise}
+    nothing = labelled_term(exact(0.0), 1.0)
+    terms = {"seed": nothing, "unrecorded": nothing, "stale": [], "truncated": [], "stretches": []}
+    return {"jumps": rows, "isolated": [row], "nonfinite": None, "flat": is_flat(rows), **terms}
+
+
+def test_a_jump_that_a_launch_alone_explains_by_the_noise_of_its_tangent_accuses_nobody():
+    ledger = locating(0.0099)
+    settle_noise(ledger)
+    assert not any(row["significant"] for row in ledger["jumps"])
+    assert ledger["flat"]
+    assert not ledger["isolated"][0]["blamed"]
+    assert max(row["noise"] for row in ledger["jumps"]) == pytest.approx(0.0099 / 2.0)
+
+
+@pytest.mark.parametrize("tangent_noise", [None, 0.0, 0.002])
+def test_a_jump_beyond_the_noise_of_its_tangent_stays(tangent_noise):
+    ledger = locating(tangent_noise)
+    settle_noise(ledger)
+    assert [row["kernel"] for row in ledger["jumps"] if row["significant"]] == ["score"]
+    assert not ledger["flat"]
+
+
+def test_a_lost_term_of_noise_is_no_lost_term():
+    ledger = locating(0.5, lost=[{"variable": "flow", "allocated": {"file": "sim.py", "line": 4}}])
+    assert ledger["jumps"][0]["kind"] == "lost"
+    settle_noise(ledger)
+    assert [(row["kind"], row["lost"]) for row in ledger["jumps"]] == [("adjoint", [])] * 2

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Sequence
 
-from .differences import directional_derivative
+from .differences import Estimate, directional_derivative
 from .verdict import Judgement, judge
+
+Change = Callable[[float], tuple[float, float]]
 
 EVALUATIONS = 15  # a direction, as in the check of the whole objective
 WORDS = {"agree": "right", "disagree": "wrong", "inconclusive": "undecided"}
@@ -19,14 +21,17 @@ MOST_UNDECIDED = 0.5  # part of them that may stay undecided where it is called 
 STEPPED = 0.9  # part of the samples at which a piecewise-constant function does not change
 
 
-def judge_direction(
-    change: Callable[[float], tuple[float, float]], size: float, autodiff: float, magnitude: float, eps: float
-) -> Judgement:
-    """One direction of one launch.
+def judge_direction(change: Change, size: float, autodiff: float, magnitude: float, eps: float) -> Judgement:
+    """One direction of one launch. magnitude: the usual size of ⟨Jᵀ Ā, u⟩. The others: as for `differenced`."""
+    return judge(autodiff, differenced(change, size, eps), eps, magnitude)
+
+
+def differenced(change: Change, size: float, eps: float) -> Estimate:
+    """⟨Ā, J u⟩ by differences of one launch.
 
     change(t): (the step that rounding left of t, ⟨Ā, F(x + t u) - F(x)⟩). size: ‖Ā∘F(x)‖, whose round-off the change
-    carries: it stands as the base, so that the least noise is half an ulp of it. magnitude: the usual size of
-    ⟨Jᵀ Ā, u⟩. eps: of the coarsest dtype that takes part.
+    carries: it stands as the base, so that the least noise is half an ulp of it. eps: of the coarsest dtype that
+    takes part.
     """
     steps = directional_derivative(size, (), 1.0, eps, eps, EVALUATIONS)
     try:
@@ -35,7 +40,16 @@ def judge_direction(
             measured = [change(t) for t in asked]
             asked = steps.send([(step, size + value) for step, value in measured])
     except StopIteration as finished:
-        return judge(autodiff, finished.value, eps, magnitude)
+        return finished.value
+
+
+def tangent_noise(recorded: float, alone: Estimate) -> float | None:
+    """How far the tangent of a launch's results is off at least: ⟨Ā, Ẏ⟩ of the recorded runs beside ⟨Ā, J Ẋ⟩ of the
+    launch alone, which may take larger steps. None where these do not settle.
+    """
+    if alone.status != "settled" or not math.isfinite(alone.value) or not math.isfinite(recorded):
+        return None
+    return max(0.0, abs(recorded - alone.value) - alone.error)
 
 
 def verdict_of(judgements: Sequence[Judgement]) -> tuple[str, str | None, Judgement]:

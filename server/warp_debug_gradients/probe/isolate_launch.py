@@ -21,6 +21,7 @@ from .gradients import Contents, contents_of, gradient_holders, release, run_adj
 from .recorded import Access, Operation
 from .recording import Recorder
 from .shadows import BEFORE, WRITTEN, Shadows, memory, view_of
+from .tangents import Perturbed, noise_of
 
 MOST_INPUTS = 8  # arguments of a launch that are differenced
 PROBING_STEP = 2.0**-6  # of an input's RMS: large enough that what the launch writes moves
@@ -51,9 +52,18 @@ def chosen(operations: list[Operation], jumps: Iterable[Any], blamed: set[tuple]
 
 
 def isolate_launches(
-    recorder: Recorder, event: Event, backward: Any, wanted: dict[int, bool], deadline: float
+    recorder: Recorder,
+    event: Event,
+    backward: Any,
+    wanted: dict[int, bool],
+    deadline: float,
+    perturbed: list[Shadows],
+    step: float,
 ) -> list[dict[str, Any]]:
-    """A row for each wanted launch that was reached before `deadline` (time.perf_counter)."""
+    """A row for each wanted launch that was reached before `deadline` (time.perf_counter).
+
+    perturbed: the runs at +step and -step.
+    """
     if not wanted:
         return []
     assert recorder.shadows is not None
@@ -62,7 +72,13 @@ def isolate_launches(
     entries = list(tape.launches)
     holders = gradient_holders(recorder)
     recording = recorder.recording
-    now.undo(len(entries), BEFORE)
+    runs = [now, *perturbed]
+
+    def undo(op: int, phase: int) -> None:
+        for run in runs:
+            run.undo(op, phase)
+
+    undo(len(entries), BEFORE)
     tape.launches = []
     backward(tape, *event.args[1:], **event.kwargs)  # seeds only
     last = min(wanted)
@@ -70,7 +86,9 @@ def isolate_launches(
     for stretch in reversed(recorder.stretches):
         if stretch.stop <= last or time.perf_counter() > deadline:
             break
-        now.undo(stretch.start, WRITTEN)
+        blamed = wanted.get(stretch.start, False) and len(stretch) == 1
+        left = [kept(run, recording.operations[stretch.start - recording.missed]) for run in perturbed if blamed]
+        undo(stretch.start, WRITTEN)
         if len(stretch) > 1:
             tape.launches = entries[stretch.start : stretch.stop]
             backward(tape)
@@ -79,13 +97,19 @@ def isolate_launches(
             if operation.index in wanted:
                 before = {n: now.bytes[n] for n in {n for n, _, _ in operation.parts} if n in now.bytes}
                 launch = Launch(recorder, operation, entries[operation.index], tape, backward, before, holders)
-                rows.append({**launch.row(), "blamed": wanted[operation.index]})
+                read = [kept(run, operation) for run in perturbed if blamed]
+                rows.append({**launch.row(Perturbed(read, left, step) if blamed else None), "blamed": blamed})
             there = contents_of(now, operation.parts)
             run_adjoint(recorder, backward, entries[operation.index], tape, there)
-        now.undo(stretch.start, BEFORE)
+        undo(stretch.start, BEFORE)
         release(holders, dead.get(stretch.start, ()))
     tape.launches = entries
     return rows
+
+
+def kept(run: Shadows, operation: Operation) -> dict[int, np.ndarray]:
+    """The contents that a run has of an operation's roots, by number."""
+    return {n: run.bytes[n].copy() for n in {n for n, _, _ in operation.parts} if n in run.bytes}
 
 
 class Launch:
@@ -106,8 +130,11 @@ class Launch:
         self.before = {n: content.copy() for n, content in before.items()}
         self.holders = [(n, h) for n in self.before for h in holders.get(n, ()) if host(h._grad).dtype.kind == "f"]
 
-    def row(self) -> dict[str, Any]:
-        """The launch's entry in `isolated`; memory and gradient buffers are left as they were."""
+    def row(self, perturbed: Perturbed | None) -> dict[str, Any]:
+        """The launch's entry in `isolated`; memory and gradient buffers are left as they were.
+
+        perturbed: what two perturbed runs recorded of it; with it, how far their tangent of its results is off.
+        """
         place = self.operation.place or {}
         row: dict[str, Any] = {
             "what": "launch",
@@ -121,7 +148,10 @@ class Launch:
         kept = {n: content.copy() for n, content in live.items()}
         gradients = [host(h._grad).copy() for _, h in self.holders]
         try:
-            return {**row, **self._measured(gradients)}
+            row.update(self._measured(gradients))
+            if perturbed is not None and row["adjoint"] == "arriving":
+                row["tangent_noise"] = noise_of(self, perturbed)
+            return row
         except Exception as error:  # a kernel that cannot be launched again says so
             found = {"verdict": "undecided", "reason": "not_repeatable", "argument": None, **isolate.numbers(None)}
             return {**row, **found, "message": f"{type(error).__name__}: {error}"[:200]}
@@ -132,7 +162,7 @@ class Launch:
 
     def _measured(self, arriving: list[np.ndarray]) -> dict[str, Any]:
         rng = np.random.default_rng([SEED, self.operation.index])
-        self._launch(self.before)
+        self.make(self.before)
         self.after = {n: memory(self.recorder.roots[n]).copy() for n in self.before}
         written = self._written(rng)
         # What the launch does not write passes through it: without that part its own share is seen.
@@ -158,13 +188,13 @@ class Launch:
         """Which scalars of each gradient's array the launch changes, on its inputs or a little beside them."""
         start = {n: content.copy() for n, content in self.before.items()}
         for access in self._inputs():
-            view = self._view(start, access.number, access.array)
+            view = self.view(start, access.number, access.array)
             view += (PROBING_STEP * typical_size(view.reshape(-1)) * rng.standard_normal(view.shape)).astype(view.dtype)
-        self._launch(start)
+        self.make(start)
         beside = {n: memory(self.recorder.roots[n]) for n in self.before}
         pairs = ((self.before, self.after), (start, beside))
         return [
-            np.logical_or(*(self._view(one, n, h) != self._view(other, n, h) for one, other in pairs))
+            np.logical_or(*(self.view(one, n, h) != self.view(other, n, h) for one, other in pairs))
             for n, h in self.holders
         ]
 
@@ -200,37 +230,41 @@ class Launch:
 
     def _direction(self, access: Access, leaving: list[np.ndarray], rng: Any) -> Any:
         array, number = access.array, access.number
-        there = self._view(self.before, number, array)
+        there = self.view(self.before, number, array)
         size = typical_size(there.reshape(-1))
         u = (rng.standard_normal(there.shape) * size).astype(there.dtype)
-        eps = max(EPS.get(str(g.dtype), EPS["float32"]) for g in [there, *leaving])
+        eps = self.eps([there, *leaving])
 
         moved = {n: np.zeros_like(content) for n, content in self.before.items()}
-        self._view(moved, number, array)[...] = u
+        self.view(moved, number, array)[...] = u
         autodiff = magnitude = 0.0
         for (n, holder), gradient in zip(self.holders, leaving):
             if n != number:
                 continue
             with np.errstate(invalid="ignore", over="ignore"):
                 g = gradient.astype(np.float64)
-                along = self._view(moved, n, holder).astype(np.float64)
+                along = self.view(moved, n, holder).astype(np.float64)
                 autodiff += float(np.sum(g * along))
                 magnitude += float(np.sqrt(np.sum((g * size)[along != 0.0] ** 2)))
 
         def change(t: float) -> tuple[float, float]:
             start = {n: content.copy() for n, content in self.before.items()}
-            target = self._view(start, number, array)
+            target = self.view(start, number, array)
             target[...] = (there.astype(np.float64) + t * u).astype(there.dtype)
             delta = target.astype(np.float64) - there
-            self._launch(start)
+            self.make(start)
             weight = float(np.sum(u.astype(np.float64) ** 2))
-            return float(np.sum(delta * u)) / weight if weight else t, self._weighted_change()
+            return float(np.sum(delta * u)) / weight if weight else t, self.weighted_change()
 
-        return isolate.judge_direction(change, self._size(), autodiff, magnitude, eps)
+        return isolate.judge_direction(change, self.size(), autodiff, magnitude, eps)
+
+    def eps(self, others: Iterable[np.ndarray]) -> float:
+        """Machine eps of the coarsest dtype that takes part."""
+        return max(EPS.get(str(values.dtype), EPS["float32"]) for values in others)
 
     # -- memory --------------------------------------------------------------------------------
 
-    def _launch(self, contents: dict[int, np.ndarray]) -> None:
+    def make(self, contents: dict[int, np.ndarray]) -> None:
         """Make the launch with these contents in memory; what it leaves stays there."""
         for n, content in contents.items():
             memory(self.recorder.roots[n])[:] = content
@@ -238,28 +272,28 @@ class Launch:
         options = {"device": device, "max_blocks": max_blocks, "block_dim": block_dim, "record_tape": False}
         self.recorder.wp.launch(kernel, dim=dim, inputs=inputs, outputs=outputs or [], **options)
 
-    def _view(self, contents: dict[int, np.ndarray], number: int, array: Any) -> np.ndarray:
+    def view(self, contents: dict[int, np.ndarray], number: int, array: Any) -> np.ndarray:
         """The array's scalars in a copy of its root's bytes, writable."""
         values = host(array)
         inner = values.shape[len(array.shape) :]
         return view_of(contents[number], self.recorder.roots[number], array, values.dtype, inner)
 
-    def _weighted_change(self) -> float:
+    def weighted_change(self) -> float:
         """⟨Ā, F(x + t u) - F(x)⟩ over all gradient buffers."""
         now = {n: memory(self.recorder.roots[n]) for n in self.before}
         total = 0.0
         for (n, holder), weight in zip(self.holders, self.arriving):
             used = weight != 0.0
-            here, there = (self._view(c, n, holder)[used].astype(np.float64) for c in (now, self.after))
+            here, there = (self.view(c, n, holder)[used].astype(np.float64) for c in (now, self.after))
             total += float(np.sum(weight[used].astype(np.float64) * (here - there)))
         return total
 
-    def _size(self) -> float:
+    def size(self) -> float:
         """‖Ā∘F(x)‖: the round-off of what the launch writes is the least noise of the change."""
         total = 0.0
         for (n, holder), weight in zip(self.holders, self.arriving):
             used = weight != 0.0
-            left = weight[used].astype(np.float64) * self._view(self.after, n, holder)[used]
+            left = weight[used].astype(np.float64) * self.view(self.after, n, holder)[used]
             total += float(np.sum(left[np.isfinite(left)] ** 2))
         return total**0.5
 

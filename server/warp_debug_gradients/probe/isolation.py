@@ -16,6 +16,7 @@ from .events import Event
 from .isolate_function import custom_functions, isolate_function, unanswered, user_kernels
 from .isolate_launch import chosen, isolate_launches
 from .recording import Recorder
+from .shadows import Shadows
 from .warp_gradcheck import gradcheck_tape
 
 LAUNCHES_S, LAUNCHES_SHARE = 3.0, 0.2  # seconds for the launches: at least this, and this part of what is left
@@ -24,9 +25,18 @@ GRADCHECK_S, GRADCHECK_SHARE = 3.0, 0.15  # the first time, its own kernels have
 
 
 def launches_alone(
-    session: Any, recorder: Recorder, event: Event, backward: Any, ledger: dict[str, Any], jumps: list[Any]
+    session: Any,
+    recorder: Recorder,
+    event: Event,
+    backward: Any,
+    ledger: dict[str, Any],
+    jumps: list[Any],
+    perturbed: Callable[[], list[Shadows]],
 ) -> list[dict[str, Any]]:
-    """The launches that a ledger blames, and each other kernel once. `event`: the backward call."""
+    """The launches that a ledger blames, and each other kernel once.
+
+    event: the backward call. perturbed: opens the recordings of the runs at +h and -h.
+    """
     session.progress("ledger", "one adjoint alone")
     blamed = {(j["file"], j["line"], j["kernel"]) for j in ledger["jumps"] if j["significant"]}
     born = ledger["nonfinite"]
@@ -39,7 +49,7 @@ def launches_alone(
 
     def walk() -> list[dict[str, Any]]:
         with quiet():
-            return isolate_launches(recorder, event, backward, wanted, until)
+            return isolate_launches(recorder, event, backward, wanted, until, perturbed(), ledger["step"])
 
     return forking.ask(walk, _until(session, limit)) or []
 

@@ -53,6 +53,18 @@ class Term:
         return Term(self.plus - other.plus, self.minus - other.minus, math.hypot(self.rounding, other.rounding))
 
 
+def summed(terms: list[Term]) -> Term:
+    """The sum of independent launches' terms. Their spreads are many samples of one noise, and in a sum they may
+    cancel by chance: in quadrature they count as well, as far as that says more.
+    """
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    spread = math.hypot(*(0.5 * (term.plus - term.minus) for term in terms))
+    more = max(0.0, spread**2 - (0.5 * (total.plus - total.minus)) ** 2)
+    return Term(total.plus, total.minus, math.hypot(total.rounding, math.sqrt(more)))
+
+
 @dataclass
 class Jump:
     """One operation's entry. kind: 'adjoint' or 'unrecorded' (a change before the operation that no tape knows).
@@ -72,7 +84,8 @@ class Jump:
     replaced: float = 0.0
 
 
-def _is_significant(value: float, noise: float, scale: float) -> bool:
+def is_significant(value: float, noise: float, scale: float) -> bool:
+    """Whether a value stands out of its noise, and counts against the derivative."""
     return abs(value) > SIGNIFICANT_NOISE * noise and abs(value) > SIGNIFICANT_SHARE * scale
 
 
@@ -90,13 +103,11 @@ def group_jumps(
         groups.setdefault(key, []).append(jump)
     rows = []
     for members in groups.values():
-        total = members[0].term
-        for jump in members[1:]:
-            total = total + jump.term
+        total = summed([jump.term for jump in members])
         first = min(members, key=lambda j: j.op)
         place = first.place or {}
         lost = _distinct(item for j in members for item in j.lost)
-        significant = _is_significant(total.value, total.noise, scale)
+        significant = is_significant(total.value, total.noise, scale)
         if first.kind == "unrecorded" and not (total.plus or total.minus):
             continue  # a reset or an assignment that costs the gradient nothing
         row = {
@@ -123,7 +134,12 @@ def group_jumps(
         if restored is not None and scale:
             row["share_restored"] = sum(restored.get((j.op, j.kind), 0.0) for j in members) / scale
         rows.append(row)
-    return sorted(rows, key=lambda row: (not row["significant"], -abs(row["value"])))
+    return sorted(rows, key=by_weight)
+
+
+def by_weight(row: dict[str, Any]) -> tuple[bool, float]:
+    """Sorts what counts first, the largest first."""
+    return not row["significant"], -abs(row["value"])
 
 
 def _writers_key(jump: Jump) -> tuple:
@@ -148,7 +164,7 @@ def labelled_term(term: Term, scale: float, **labels: Any) -> dict[str, Any]:
         "value": term.value,
         "share": term.value / scale if scale else math.nan,
         "noise": term.noise / scale if scale else math.nan,
-        "significant": _is_significant(term.value, term.noise, scale),
+        "significant": is_significant(term.value, term.noise, scale),
     }
 
 

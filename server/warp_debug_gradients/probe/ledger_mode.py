@@ -23,7 +23,7 @@ from .evaluator import DIRECTIONS, direction_key, random_directions
 from .events import Event
 from .isolation import functions_alone, launches_alone, warps_own_check
 from .ledger_passes import Unperturbed, failed
-from .ledger_result import assemble, derivative_of, sampled
+from .ledger_result import assemble, derivative_of, sampled, settle_noise
 from .observations import observations
 from .recording import Recorder
 from .shadows import Arena, ArenaFull, Shadows
@@ -232,6 +232,10 @@ class LedgerRun:
             "shape": shape,
         }
 
+    def _perturbed_runs(self) -> list[Shadows]:
+        """The recordings at +h and -h, to step through."""
+        return [Shadows.from_state(self.arenas[name], self.runs[name]["state"]) for name in ("plus", "minus")]
+
     # -- the book ------------------------------------------------------------------------------
 
     def _unperturbed(self, recorder: Recorder, event: Event) -> Unperturbed:
@@ -276,7 +280,10 @@ class LedgerRun:
         ledger["message"] = sampled(ledger)
         if self.isolate and ledger["ops_recorded"]:
             jumps = passes.as_is["jumps"]
-            ledger["isolated"] = launches_alone(self.session, recorder, event, unperturbed.backward, ledger, jumps)
+            ledger["isolated"] = launches_alone(
+                self.session, recorder, event, unperturbed.backward, ledger, jumps, self._perturbed_runs
+            )
+            settle_noise(ledger)
             ledger["gradcheck_tape"] = warps_own_check(self.session, event, self.allow_writes)
         return {"ok": True, "ledger": ledger}
 

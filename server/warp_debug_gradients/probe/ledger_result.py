@@ -7,7 +7,7 @@ from typing import Any
 
 from .check import relative
 from .cuts import Cuts
-from .ledger import Jump, Term, book, group_jumps, is_flat, labelled_term
+from .ledger import Jump, Term, book, by_weight, group_jumps, is_flat, is_significant, labelled_term
 from .ledger_passes import Passes
 
 FLOAT32 = 1.2e-7
@@ -69,6 +69,27 @@ def assemble(
         "overwrites": merged(as_is["clobbered"]),
         "what_if": _what_if(derivative.value, passes) if everything else None,  # else not all reads can be restored
     }
+
+
+def settle_noise(ledger: dict[str, Any]) -> None:
+    """Jumps that are noise after all: as a launch alone has shown, the recorded runs put its tangent off by as much."""
+    alone = {_at(row): row for row in ledger["isolated"] if row.get("tangent_noise") is not None}
+    for jump in ledger["jumps"]:
+        row = alone.get(_at(jump))
+        if row is None or jump["kind"] == "unrecorded" or not jump["significant"]:
+            continue
+        share = jump["share"] / jump["value"]
+        jump["noise"] = max(jump["noise"], abs(share) * row["tangent_noise"])
+        if not is_significant(jump["share"], jump["noise"], 1.0):
+            jump.update(kind="adjoint", significant=False, lost=[])
+            row["blamed"] = False
+    ledger["jumps"].sort(key=by_weight)
+    terms = (ledger["jumps"], [ledger["seed"], ledger["unrecorded"]], ledger["stale"], ledger["truncated"])
+    ledger["flat"] = ledger["nonfinite"] is None and is_flat(*terms, ledger["stretches"])
+
+
+def _at(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["file"], row["line"], row["kernel"]
 
 
 def stretch_rows(jumps: list[Jump], scale: float, cuts: Cuts | None) -> list[dict[str, Any]]:

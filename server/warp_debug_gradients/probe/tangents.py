@@ -1,0 +1,85 @@
+"""How far the recorded runs put the tangent of a launch's results off: the part of its jump that is no error of its adjoint.
+
+Three runs a step apart show the round-off of everything that is computed in between: the sum of many numbers, say,
+that nearly cancel. One small step tells it badly. The launch alone can be moved along the same direction by larger
+steps, which tell their own error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import isolate
+from .arrays import float_parts
+from .evaluator import typical_size
+
+if TYPE_CHECKING:
+    from .isolate_launch import Launch
+
+ByRoot = dict[int, np.ndarray]  # number of a root -> its bytes
+
+
+@dataclass
+class Perturbed:
+    """What the runs at +step and -step read and left at one launch."""
+
+    read: list[ByRoot]
+    left: list[ByRoot]
+    step: float
+
+
+def noise_of(launch: Launch, perturbed: Perturbed) -> float | None:
+    """Of <Ā, Ẏ>, per unit of the ledger's direction; None where it cannot be told. `launch` has been measured."""
+    if any(content.keys() < launch.before.keys() for content in (*perturbed.read, *perturbed.left)):
+        return None
+    moves = _moves(launch, perturbed.read)
+    if not moves or not all(np.isfinite(half).all() for _, half in moves.values()):
+        return None
+    natural = 1.0 / max(_rms(half) / typical_size(there) for there, half in moves.values())
+    length = sum(float(np.sum(half**2)) for _, half in moves.values())
+
+    def change(t: float) -> tuple[float, float]:
+        start, along = {n: content.copy() for n, content in launch.before.items()}, 0.0
+        for (number, position, k), (there, half) in moves.items():
+            array = launch.operation.accesses[position].array
+            target = float_parts(launch.view(start, number, array))[k]
+            target[...] = (there + t * natural * half).astype(target.dtype)
+            along += float(np.sum((target.astype(np.float64) - there) * half))
+        launch.make(start)
+        return along / (length * natural), launch.weighted_change()
+
+    eps = launch.eps([*launch.arriving, *(there for there, _ in moves.values())])
+    alone = isolate.differenced(change, launch.size(), eps)
+    found = isolate.tangent_noise(natural * _recorded(launch, perturbed.left), alone)
+    return None if found is None else found / natural / perturbed.step
+
+
+def _moves(launch: Launch, read: list[ByRoot]) -> dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray]]:
+    """(root, position of the argument, part) -> its values, and half of what they differ by between the two runs."""
+    found = {}
+    for position, access in enumerate(launch.operation.accesses):
+        if access.number not in launch.before:
+            continue
+        three = (launch.view(contents, access.number, access.array) for contents in (launch.before, *read))
+        for k, (there, plus, minus) in enumerate(zip(*map(float_parts, three), strict=True)):
+            half = 0.5 * (plus.astype(np.float64) - minus)
+            if half.any():
+                found[access.number, position, k] = (there.astype(np.float64), half)
+    return found
+
+
+def _recorded(launch: Launch, left: list[ByRoot]) -> float:
+    """Half of <Ā, F(x+) - F(x-)>, as the runs have it."""
+    total = 0.0
+    for (number, holder), weight in zip(launch.holders, launch.arriving, strict=True):
+        used = weight != 0.0
+        plus, minus = (launch.view(contents, number, holder)[used].astype(np.float64) for contents in left)
+        total += 0.5 * float(np.sum(weight[used].astype(np.float64) * (plus - minus)))
+    return total
+
+
+def _rms(values: Any) -> float:
+    return float(np.sqrt(np.mean(values**2)))
