@@ -27,7 +27,7 @@ from .shadows import BEFORE, WRITTEN, Shadows, view_of
 from .writers import describe, file_line, writers_between
 
 LISTED_ELEMENTS = 8
-PLENTY = 256 << 20  # bytes of a recording up to which no memory is given back while the pass runs: it takes time
+PLENTY = 256 << 20  # bytes of a tape's arrays up to which no memory is given back while the pass runs: it takes time
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Stepper:
         tape, args, kwargs = event.subject, event.args[1:], event.kwargs
         entries = list(tape.launches)
         recording, stretches = self.recorder.recording, self.recorder.stretches
-        sparing = not recording.missed and self.now.arena.used > PLENTY
+        sparing = not recording.missed and self.recorder.bytes > PLENTY
         dead = first_touched(stretches, recording.operations, 0) if sparing else {}
         try:
             changed = self.now.pending(len(entries), BEFORE)

@@ -11,7 +11,7 @@ import numpy as np
 
 from .cuts import Part
 from .recording import Recorder
-from .shadows import LIBC, PAGE, memory
+from .shadows import LIBC, PAGE, is_zero, memory
 
 Contents = dict[Part, np.ndarray]  # bytes of parts of roots, dtype uint8
 
@@ -66,7 +66,7 @@ def copied(contents: Contents) -> Contents:
 def release(holders: dict[int, list[Any]], parts: Iterable[Part]) -> None:
     """Let go of the memory of gradients that no adjoint touches any more; they read as zero then.
 
-    Only in a child that ends soon: a backward pass of its own would otherwise keep a second copy of all gradients.
+    Only in a child that ends soon: a backward pass there would otherwise keep a second copy of all gradients.
     """
     for number, low, high in parts:
         for holder in holders.get(number, ())[:1]:
@@ -76,6 +76,18 @@ def release(holders: dict[int, list[Any]], parts: Iterable[Part]) -> None:
                 first, last = -(-(gradient.ptr + low) // PAGE) * PAGE, (gradient.ptr + high) // PAGE * PAGE
                 if last > first:
                     _madvise(first, last - first, mmap.MADV_DONTNEED)
+
+
+def release_zeros(holders: dict[int, list[Any]]) -> None:
+    """Let go of the memory of all gradients that are zero, as before a backward pass: its forked passes get new pages.
+
+    They would copy these first, each a second time all gradients' memory.
+    """
+    for number, listed in holders.items():
+        for holder in listed[:1]:
+            gradient = holder._grad
+            if gradient.capacity >= PAGE and is_zero(gradient.ptr, gradient.capacity):
+                release(holders, [(number, 0, gradient.capacity)])
 
 
 def _madvise(address: int, size: int, advice: int) -> None:

@@ -18,7 +18,7 @@ from .arrays import is_array, quiet, scalars
 from .bookkeeping import Book, Stepper
 from .clobbered import same
 from .events import Event
-from .gradients import gradient_holders
+from .gradients import gradient_holders, release_zeros
 from .ledger import Term
 from .recording import Recorder
 from .registry import root
@@ -65,6 +65,7 @@ class Unperturbed:
         def stepped(restore: Any) -> dict[str, Any] | str:
             return self._stepped(runs, arenas, answer, restore)
 
+        release_zeros(gradient_holders(self.recorder))
         as_is = stepped(None)
         if isinstance(as_is, str):
             return as_is

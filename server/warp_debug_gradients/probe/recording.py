@@ -309,6 +309,12 @@ class Recorder:
         """The position behind the last operation."""
         return len(self.recording.tape.launches) if self.recording.tape is not None else 0
 
+    @property
+    def bytes(self) -> int:
+        """Of the arrays that the tape has met."""
+        bases = {a.number: a.base for o in self.recording.operations for a in o.accesses}
+        return sum(base.capacity for base in bases.values())
+
     def is_single(self, op: int) -> bool:
         """Whether the operation is recorded singly."""
         return self.cuts is None or len(self.cuts.stretch(op)) == 1

@@ -141,7 +141,7 @@ class Shadows:
             self._look(root, array.ptr, low, high)
         blank = root in self._blank
         if blank:
-            same = _is_zero(array.ptr + low, high - low)
+            same = is_zero(array.ptr + low, high - low)
         else:
             same = _memcmp(array.ptr + low, self.arena.address + at + low, high - low) == 0
         if not same:
@@ -168,7 +168,7 @@ class Shadows:
         assert seen is not None
         at, size = self.place[root]
         for first, last in seen.missing(low, high):
-            if not _is_zero(pointer + first, last - first):
+            if not is_zero(pointer + first, last - first):
                 self.arena.hold(last - first)
                 self.arena.write(at + first, pointer + first, last - first)
                 self._blank.discard(root)
@@ -180,7 +180,7 @@ class Shadows:
         known, (place, size), whole = self.bytes[root], self.place[root], high - low
         address = self.arena.address + place
         self._blank.discard(root)
-        blank = blank or _is_zero(address + low, whole)
+        blank = blank or is_zero(address + low, whole)
         if whole > COMPARED_WHOLE and not (blank and whole == size):
             changed = differing_range(known[low:high], _bytes_at(pointer + low, whole))
             assert changed is not None
@@ -288,7 +288,7 @@ def _zeros(size: int) -> np.ndarray:
 _shared_zeros = [np.zeros(0, np.uint8)]
 
 
-def _is_zero(address: int, size: int) -> bool:
+def is_zero(address: int, size: int) -> bool:
     """Whether every byte is zero: the first is, and each equals the next."""
     return ctypes.c_uint8.from_address(address).value == 0 and _memcmp(address, address + 1, size - 1) == 0
 
