@@ -1,4 +1,7 @@
-"""The MCP server over stdio: one thin function a tool. Importing this is slow (the SDK); only `serve` does it."""
+"""The MCP server over stdio: one thin function a tool. Importing this is slow (the SDK); only `serve` does it.
+
+A tool imports its operation when it is called: `initialize` does not wait for NumPy.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,7 @@ from pydantic_core import PydanticCustomError
 
 from warp_debug_gradients import __version__
 from warp_debug_gradients.errors import DebugGradientsError
-from warp_debug_gradients.operations.bisect_steps import bisect_steps as bisect
-from warp_debug_gradients.operations.diagnose import diagnose as find_out
-from warp_debug_gradients.operations.enable_tracker import enable_tracker as track
-from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon as check_gradient
 from warp_debug_gradients.operations.perform import perform
-from warp_debug_gradients.operations.run_repro import run_repro as reproduce
-from warp_debug_gradients.operations.scan_patterns import scan_patterns as scan
 from warp_debug_gradients.render import render
 from warp_debug_gradients.resources import publish_skill
 from warp_debug_gradients.runs import all_runs, read_record
@@ -206,6 +203,8 @@ async def run_repro(
 ) -> Annotated[CallToolResult, RunReproResult]:
     """See RUN_REPRO."""
     given = _given(locals())
+    from warp_debug_gradients.operations.run_repro import run_repro as reproduce
+
     return await _answer(ctx, RunReproRequest, reproduce, given, detail)
 
 
@@ -231,6 +230,8 @@ async def diagnose(
 ) -> Annotated[CallToolResult, DiagnoseResult]:
     """See DIAGNOSE."""
     given = _given(locals())
+    from warp_debug_gradients.operations.diagnose import diagnose as find_out
+
     return await _answer(ctx, DiagnoseRequest, find_out, given, detail)
 
 
@@ -256,6 +257,8 @@ async def gradcheck_full_horizon(
 ) -> Annotated[CallToolResult, GradcheckResult]:
     """See GRADCHECK."""
     given = _given(locals())
+    from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon as check_gradient
+
     return await _answer(ctx, GradcheckRequest, check_gradient, given, detail)
 
 
@@ -280,6 +283,8 @@ async def enable_tracker(
 ) -> Annotated[CallToolResult, EnableTrackerResult]:
     """See ENABLE_TRACKER."""
     given = _given(locals())
+    from warp_debug_gradients.operations.enable_tracker import enable_tracker as track
+
     return await _answer(ctx, EnableTrackerRequest, track, given, detail)
 
 
@@ -307,6 +312,8 @@ async def bisect_steps(
 ) -> Annotated[CallToolResult, BisectStepsResult]:
     """See BISECT_STEPS."""
     given = _given(locals())
+    from warp_debug_gradients.operations.bisect_steps import bisect_steps as bisect
+
     return await _answer(ctx, BisectStepsRequest, bisect, given, detail)
 
 
@@ -322,6 +329,8 @@ async def scan_patterns(
 ) -> Annotated[CallToolResult, ScanPatternsResult]:
     """See SCAN_PATTERNS."""
     given = _given(locals())
+    from warp_debug_gradients.operations.scan_patterns import scan_patterns as scan
+
     return await _answer(ctx, ScanPatternsRequest, scan, given, detail)
 
 
@@ -349,7 +358,7 @@ async def verify_fix(
 ) -> Annotated[CallToolResult, VerifyFixResult]:
     """See VERIFY_FIX."""
     given = _given(locals())
-    from warp_debug_gradients.operations.verify_fix import verify_fix as verify  # loads NumPy: not at the start
+    from warp_debug_gradients.operations.verify_fix import verify_fix as verify
 
     return await _answer(ctx, VerifyFixRequest, verify, given, detail)
 
