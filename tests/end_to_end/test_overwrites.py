@@ -49,6 +49,16 @@ def test_every_route_is_found_with_victim_reader_and_writer(tmp_path, route, nes
     assert result["exit_code"] == 1
 
 
+def test_a_launch_onto_its_own_input_is_its_own_writer(tmp_path):
+    """One array as two arguments: what is read and what is written have different names in the kernel."""
+    result = track(tmp_path, "--route", "itself")
+    (found,) = [o for o in result["overwrites"] if o["harmful"]]
+    here = ("main.py", line_with("reader and writer"))
+    assert (found["how"], found["variable"], found["path"]) == ("in_kernel", "self.dye", "bath.dye")
+    assert [(found[side]["file"], found[side]["line"]) for side in ("reader", "writer")] == [here, here]
+    assert not found["races"]  # each thread reads and writes its own element
+
+
 @pytest.mark.parametrize("route", ["writeback", "slices", "accumulate", "none"])
 def test_harmless_programs_are_not_accused(tmp_path, route):
     result = track(tmp_path, "--route", route)

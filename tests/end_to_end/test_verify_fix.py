@@ -269,3 +269,22 @@ def test_repaired_then_broken_again_then_broken_otherwise(tmp_path, name):
     """A slice of `make sweep WHAT=twins`: an overwrite, a stated objective. docs/sweeps.md has the whole."""
     ((broken, repaired),) = [pair for pair in sweep.twins() if pair[0].name == name]
     assert sweep.verified(broken, repaired, tmp_path).problems == []
+
+
+@pytest.mark.slow
+def test_the_repair_of_a_race_moves_the_forward_values(tmp_path):
+    """One state for all strides: threads read what others of the same launch wrote. The repair is no mask."""
+    program = truths.named("caterpillar")
+    text = (program.folder / "main.py").read_text()
+    (tmp_path / "train.py").write_text(text)
+    code, found = command(
+        tmp_path, "diagnose", "train.py", "--python", sys.executable, "--timeout", TIMEOUT, "--json", "--detail", "full"
+    )
+    assert (code, found["causes"][0]["code"]) == (1, "overwrite"), found["message"]
+    assert "the order of the threads" in " ".join(found["causes"][0]["evidence"])
+    (fix,) = program.truth["fix"]
+    (tmp_path / "train.py").write_text(edited(text, [(fix["old"], fix["new"])]))
+    code, result = verify(tmp_path, "--no-workflow")
+    assert (code, result["outcome"]) == (0, "fixed"), result["message"]
+    assert "their order decided the forward values" in result["message"]
+    assert any("no witness" in text for text in result["blind_spots"])

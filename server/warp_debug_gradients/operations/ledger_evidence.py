@@ -149,8 +149,9 @@ def clobbered_text(row: dict[str, Any]) -> str:
             f"{moved}"
         )
     times = f" ({row['ops']} reads)" if (row.get("ops") or 0) > 1 else ""
+    path = f" ({row['path']})" if row.get("path") else ""
     return (
-        f"{row.get('variable')} is read by {reader.get('kernel') or 'an op'} at {place_text(reader)}{times} and changed by "
+        f"{row.get('variable')}{path} is read by {reader.get('kernel') or 'an op'} at {place_text(reader)}{times} and changed by "
         f"{writer.get('what') or 'something'} at {place_text(writer) or 'an unknown place'} before the adjoint reads it{moved}"
     )
 

@@ -193,7 +193,7 @@ class Stepper:
 
     def _updated(self, operation: Operation) -> list[Part]:
         """What the operation reads and changes: an overwrite may be its own, or come later."""
-        both = [a.part for a in operation.accesses if a.read and a.written and not a.accumulated]
+        both = [a.part for a in operation.accesses if a.read and not a.accumulated and operation.overwrites(a)]
         changed = self.now.pending(operation.index, WRITTEN) if both else {}
         return [part for part in both if part[0] in changed]
 

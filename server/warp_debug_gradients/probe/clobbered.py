@@ -64,16 +64,18 @@ def clobbered_reads(recorder: Recorder, now: Shadows, operation: Operation) -> l
             continue
         largest = max(_largest(now.astype(np.float64) - before.astype(np.float64)) for now, before in values)
         size = max(_largest(before.astype(np.float64)) for _, before in values)
-        itself = {"what": f"kernel {operation.kernel}, the same launch", **file_line(operation.place)}
+        own = operation.overwrites(access)
+        what = f"kernel {operation.kernel}, the same launch" if operation.definition else operation.kernel
+        itself = {"what": what, **file_line(operation.place)}
         found.append(
             Clobbered(
                 operation,
                 access,
                 largest,
                 largest / size if size else float("inf"),
-                access.written,
+                own,
                 None,
-                itself if access.written else overwriter(recorder, operation, access),
+                itself if own else overwriter(recorder, operation, access),
             )
         )
     return found

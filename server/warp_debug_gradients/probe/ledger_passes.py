@@ -23,7 +23,7 @@ from .ledger import Term
 from .recording import Recorder
 from .registry import root
 from .shadows import Arena, Shadows
-from .writers import describe, filled_by
+from .writers import describe, filled_by, path_of
 
 RESTORED_ALONE = 6  # arrays whose reads are restored one at a time
 
@@ -131,6 +131,7 @@ class Unperturbed:
             "clobbered": [
                 {
                     **describe(recorder, c.access.array, c.access.label),
+                    "path": path_of(recorder, c.access.array),
                     "root": c.access.number,
                     "argument": c.access.label,
                     "reader": {

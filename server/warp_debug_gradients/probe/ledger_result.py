@@ -157,6 +157,8 @@ def merged(clobbered: list[dict[str, Any]]) -> list[dict[str, Any]]:
             groups[key] = {**{k: v for k, v in item.items() if k != "root"}, "ops": 1}
             continue
         row["ops"] += 1
+        if item.get("path") and row.get("path") and item["path"] not in (row["path"], row["path"].removesuffix(", …")):
+            row["path"] = row["path"].removesuffix(", …") + ", …"
         for name in ("max_abs", "relative"):
             row["change"] = {**row["change"], name: max(row["change"][name], item["change"][name])}
     return sorted(groups.values(), key=lambda row: (not row["harmful"], row["op"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .arrays import overlap
 from .cuts import Part
 from .registry import Ranges
 
@@ -47,6 +48,10 @@ class Operation:
     def parts(self) -> list[Part]:
         """The bytes that it touches, each once."""
         return parts_of(a.part for a in self.accesses)
+
+    def overwrites(self, access: Access) -> bool:
+        """Whether it writes what it reads through `access`: by the same argument, or by another one on that memory."""
+        return any(a.written and (a is access or overlap(a.array, access.array)) for a in self.accesses)
 
 
 def parts_of(parts: Any) -> list[Part]:

@@ -57,6 +57,7 @@ class Recorder:
         self.cuts = cuts  # how a long tape is recorded; None: every operation singly
         self._arguments = watch.tapes.arguments
         self._before_count = 0
+        self.paths: dict[int, str] | None = None  # by serial: see writers.path_of
         self._touched: list[Access] = []
         self._numbers: dict[int, int] = {}
         self._meets = False  # whether the tape meets the arrays of this event

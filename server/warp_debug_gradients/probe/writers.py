@@ -20,6 +20,23 @@ def describe(recorder: Recorder, array: Any, label: str) -> dict[str, Any]:
     return {"variable": name, "allocated": {"file": place[0], "line": place[1]} if place else None}
 
 
+def path_of(recorder: Recorder, array: Any) -> str | None:
+    """How the program names the array now, in the frames that stand: `bodies[1].x` for what a factory called `body.x`.
+
+    None where that is its name by allocation, or where no variable leads to it.
+    """
+    if recorder.paths is None:  # once a recording: the program stands still at its backward call
+        frames = list(recorder.origins.frames(recorder.origins.frame(1)))
+        arrays = {id(each): each for _, each in names.reachable(frames)}
+        called = names.find(arrays, frames)
+        recorder.paths = {
+            recorder.registry.serial(each): called[key][0] for key, each in arrays.items() if key in called
+        }
+    serial = recorder.registry.serial(array)
+    path = recorder.paths.get(serial) if serial >= 0 else None
+    return path if path != describe(recorder, array, "")["variable"] else None
+
+
 def file_line(place: dict[str, Any] | None) -> dict[str, Any]:
     """{'file', 'line'} of a place, and 'via' where a library was called."""
     via = (place or {}).get("via")

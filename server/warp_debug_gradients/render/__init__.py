@@ -200,7 +200,8 @@ def _overwrite(row: Overwrite) -> str:
     read = f"read by {(reader.kernel if reader else None) or '?'}({row.argument or '?'}) {place(reader)}{times}"
     write = f"written by {(writer.what if writer else None) or '?'} {place(writer)}"
     how = ", in the same kernel" if row.how == "in_kernel" else ""
-    return f"{harm}: {row.variable} ({place(row.allocated)}) {read}, op {row.op}; {write}{how}; {moved}"
+    path = f", {row.path}" if row.path else ""
+    return f"{harm}: {row.variable} ({place(row.allocated)}{path}) {read}, op {row.op}; {write}{how}; {moved}"
 
 
 def _warning(row: TrackerWarning) -> str:

@@ -235,6 +235,7 @@ class Overwrite(Model):
     """A value that was read on the tape and is another one when its adjoint reads it."""
 
     variable: str | None = None
+    path: str | None = Field(None, description="What leads to it at the backward call, if that is another name")
     allocated: Location | None = None
     argument: str | None = Field(None, description="The reading kernel's argument")
     reader: Reader | None = None

@@ -89,7 +89,9 @@ class Bath:
 
 
 def read(bath, tint):
-    if arguments.nested:
+    if arguments.route == "itself":
+        wp.launch(stain, CELLS, inputs=[bath.dye], outputs=[bath.dye])  # reader and writer
+    elif arguments.nested:
         wp.launch(stain_strip, CELLS, inputs=[bath.strip], outputs=[tint])  # reader, nested
     else:
         wp.launch(stain, CELLS, inputs=[bath.dye], outputs=[tint])  # reader, flat
@@ -136,7 +138,8 @@ for round_ in range(3):
             wp.launch(add, CELLS, inputs=[tint, total])
         elif arguments.route != "after":
             change(bath)
-        wp.launch(judge, CELLS, inputs=[total if arguments.route in ("slices", "accumulate") else tint, 0.7, loss])
+        judged = {"slices": total, "accumulate": total, "itself": bath.dye}
+        wp.launch(judge, CELLS, inputs=[judged.get(arguments.route, tint), 0.7, loss])
     if arguments.route == "after":
         wp.launch(rinse, CELLS, outputs=[bath.dye])  # writer after
     tape.backward(loss)
