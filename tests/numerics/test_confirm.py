@@ -80,3 +80,15 @@ def test_zero_on_a_flat_stretch_is_a_staircase():
 @pytest.mark.parametrize("gap", [float("nan"), 0.0])
 def test_nothing_is_asked_where_there_is_no_gap(gap):
     assert asked(2.0 + gap, 2.0, 1e-3, 3e-3, 0.01, EPS, line)[1] == 0
+
+
+def test_an_objective_as_rough_at_the_finest_steps_as_anywhere_accuses_nobody():
+    """Chaos: the parameter's last digits move the objective by all that it can move, AD predicts far more."""
+    judged, _ = asked(1e15, 17.0, 33.0, 1e3, 0.25, 9.0, lambda t: 40.0 + 20.0 * np.sin(1e15 * t), base=40.0)
+    assert (judged.verdict, judged.reason) == ("inconclusive", "unresolved")
+
+
+@pytest.mark.parametrize("objective", [lambda t: 40.0 + 17.0 * t, lambda t: 40.0 + 17.0 * t + 1e-4 * np.sin(1e12 * t)])
+def test_a_gradient_that_is_far_too_large_for_a_calm_objective_stays_wrong(objective):
+    judged, _ = asked(1e15, 17.0, 0.1, 1e3, 0.25, 1e-4, objective, base=40.0)
+    assert judged.verdict == "disagree"

@@ -146,9 +146,10 @@ def test_what_init_sets_on_self():
         ("def solve(x, n=3):\n    return n\nN = solve(0)", "solve.n", 9),
         ("def solve(x, *, n: int = 3, m=4):\n    return n + m\nN = solve(0)", "solve.n", 13),
         ("class Solver:\n    def solve(self, n=3):\n        return n\nN = Solver().solve()", "Solver.solve.n", 9),
+        ("def solve():\n    for k in range(3):\n        pass\n    return k + 1\nN = solve()", "solve.range", 9),
     ],
 )
-def test_the_default_of_a_parameter(source, path, expected):
+def test_the_default_of_a_parameter_or_the_number_in_a_loop(source, path, expected):
     scope, places = replaced(source, path, 9)
     assert scope["N"] == expected
     assert [(p["old"], p["new"]) for p in places] == [("3", 9)]

@@ -7,10 +7,11 @@ import pytest
 from warp_debug_gradients.catalogue import CATALOGUE
 from warp_debug_gradients.operations.diagnose import new_causes, ranked
 from warp_debug_gradients.operations.line_search import line_of, line_sentence
+from warp_debug_gradients.operations.reported import reported_otherwise
 from warp_debug_gradients.operations.scan_leads import at_their_constructs, harmless, with_leads
-from warp_debug_gradients.operations.situations import SITUATIONS, blocked, right, situations
+from warp_debug_gradients.operations.situations import SITUATIONS, blocked, right, rounded_away, situations
 from warp_debug_gradients.patterns import STRONG, WEAK, Hit, Pattern, Spot
-from warp_debug_gradients.schemas import Cause, ScriptError
+from warp_debug_gradients.schemas import Cause, Isolated, ScriptError
 
 AGREES = {
     "iteration": 0,
@@ -157,3 +158,56 @@ def test_a_derivative_that_only_holds_at_the_finest_steps(autodiff, code):
         "gradient": {"directions": [{"autodiff": autodiff, "step": 0.12}]},
     }
     assert [c.code for c in situations(check)] == ([code] if code else [])
+
+
+STAIRS = {
+    "verdict": "inconclusive",
+    "reason": "staircase",
+    "message": "AD = 1.4, FD = 0: no change up to step 0.5, a change at 4; AD has a slope that no such step shows",
+    "objective": {"name": "loss", "value": 5760.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("autodiff", "reason", "code"),
+    [
+        (1.4, "quantised", "precision_floor"),
+        (0.0, "quantised", "piecewise_constant"),
+        (1.4, "surrogate", "piecewise_constant"),
+    ],
+)
+def test_stairs_of_rounding_and_stairs_that_are_meant(autodiff, reason, code):
+    check = {**STAIRS, "gradient": {"directions": [{"autodiff": autodiff}]}}
+    coarse = Isolated(
+        what="launch", kernel="read_out", file="a.py", line=61, verdict="undecided", reason=reason, blamed=True
+    )
+    (found,) = rounded_away(situations(check), check, [coarse])
+    assert found.code == code
+    if code == "precision_floor":
+        assert (found.file, found.line, found.kernel) == ("a.py", 61, "read_out")
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        ({"objective": [260.0, 343.0, 509.0]}, True),
+        ({"step loss": [260.0, 509.0, 343.0]}, True),
+        ({"objective": [260.0, 190.0, 97.0]}, False),
+        ({"objective": [260.0, 509.0]}, False),  # too few to say
+        ({"rate": [1.0, 2.0, 3.0]}, False),  # no loss by its name
+        ({"objective": [260.0, 261.0, 262.0]}, False),  # hardly moves
+        ({}, False),
+    ],
+)
+def test_a_printed_loss_that_goes_the_other_way_is_another_number(printed, said):
+    trace = {"iterations": [{"losses": [v]} for v in (260.0, 150.0, 97.0)], "printed": printed}
+    found = reported_otherwise(trace)
+    assert bool(found) is said
+    if said:
+        assert "from 260 to 97" in found
+        assert any(found.rstrip(".") in sentence for sentence in right([AGREES], trace).evidence)
+
+
+def test_a_printed_loss_beside_one_that_does_not_move_says_nothing():
+    trace = {"iterations": [{"losses": [v]} for v in (260.0, 261.0, 260.5)], "printed": {"loss": [1.0, 2.0, 3.0]}}
+    assert reported_otherwise(trace) is None

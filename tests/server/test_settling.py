@@ -35,7 +35,8 @@ for it in range(ITERATIONS):
         ("newtonUpdate", "run", "COUNT", ["wall.COUNT"]),
         ("solve_contacts", "run", "NUM_STEPS", []),  # a solver's kernel in the loop over time
         ("an_hour", "after_sunset", "COUNT", []),
-        ("jacobi_sweep", "run", "4", []),
+        ("jacobi_sweep", "run", "4", ["wall.run.range"]),
+        ("step", "run", "4", []),
         ("jacobi_sweep", "run", "n", []),
     ],
 )
@@ -44,7 +45,8 @@ def test_loops_that_their_author_calls_a_solvers(tmp_path, kernel, function, bou
     path.write_text(SOURCE.format(kernel=kernel, function=function, bound=bound))
     found = solver_loops([read(path, "wall.py")])
     assert [loop.knob for loop in found] == expected
-    assert [(loop.count, loop.line) for loop in found] == [(4, 3)] * len(expected)
+    line = 12 if bound == "4" else 3
+    assert [(loop.count, loop.line, loop.kernels) for loop in found] == [(4, line, (kernel,))] * len(expected)
 
 
 def passes(*objectives):
@@ -94,8 +96,8 @@ def relax(x, count=7):
         ("self.options.inner", "", {"wall.Options.inner": 6, "wall.relax.count": 7}),
         ("self.passes", "relax(x)", {"wall.Wall.passes": 5, "wall.relax.count": 7}),
         ("self.unknown", "N = 9\nrelax(x, N)", {"wall.N": 9}),
-        ("3", "N = 9\nrelax(x, count=N)\nrelax(x, Options().inner)", {}),  # two counts
-        ("3", "relax(x, read())", {}),
+        ("self.unknown", "N = 9\nrelax(x, count=N)\nrelax(x, Options().inner)", {}),  # two counts
+        ("3", "relax(x, read())", {"wall.Wall.solve.range": 3}),
     ],
 )
 def test_the_count_may_be_an_option_or_a_parameter(tmp_path, bound, call, expected):

@@ -11,6 +11,7 @@ from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.bisect_steps import build_result as located
 from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
 from warp_debug_gradients.operations.measurement import Measurement
+from warp_debug_gradients.operations.reported import reported_otherwise
 from warp_debug_gradients.operations.scan_leads import at_their_constructs, harmless, with_leads
 from warp_debug_gradients.operations.scan_patterns import pattern_hit
 from warp_debug_gradients.patterns import STRONG, Scan, examine
@@ -70,7 +71,8 @@ class Diagnosis:
             return await self._right(check, checks, trace)
         found, located_causes = await self._locate(trace, checks, first)
         scan = self._scan(trace)
-        situation = at_their_constructs(situations.situations(first), first, scan.hits)
+        situation = situations.rounded_away(situations.situations(first), first, found.isolated if found else [])
+        situation = at_their_constructs(situation, first, scan.hits)
         causes = with_leads(ranked(located_causes, situation), scan.hits, check.verdict == "disagree")
         result = self._result(check, found, causes)
         result.leads = [pattern_hit(h) for h in scan.hits[:MOST_LEADS]]
@@ -86,6 +88,9 @@ class Diagnosis:
             self._stage("settle", unsettled[0].evidence[0] if unsettled else ruled_out[0])
         result = self._result(check, None, [*unsettled, situations.right(checks, trace)])
         result.ruled_out += [*ruled_out, *harmless(scan.hits)]
+        reported = reported_otherwise(trace)
+        if reported:
+            result.message += f" But {reported}."
         for cause in unsettled[:1]:
             result.message += f" But the solver has not settled: {cause.evidence[0]}."
             same = self.measurement.request.model_dump(exclude_defaults=True, exclude={"engine"})

@@ -52,8 +52,10 @@ ADVICE = {
     "loss is larger.",
     "kink": "The one-sided derivatives differ here, and autodiff may return either. Check another iteration, or a "
     "parameter value away from the kink.",
-    "staircase": "The objective is piecewise constant. A zero gradient is right there; training needs a smooth "
-    "surrogate.",
+    "staircase": "Where the objective is meant to be piecewise constant (bins, casts), zero is its gradient, and training "
+    "needs a smooth surrogate; where its digits are rounded away, take the large part out of the sum.",
+    "unresolved": "The objective is too rough at every step that the parameter's dtype has: check a shorter horizon with "
+    "an override.",
     "unsettled": "Differences do not settle at any step. Shorten the horizon with an override, or name a smoother "
     "objective.",
     "imprecise": "Name a smoother or finer objective, or shorten the horizon with an override.",

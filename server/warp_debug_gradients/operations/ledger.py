@@ -7,6 +7,7 @@ from typing import Any
 
 from warp_debug_gradients.errors import ProbeFailed
 from warp_debug_gradients.limits import ledger_bytes
+from warp_debug_gradients.metrics import printed_values
 from warp_debug_gradients.operations import explain, next_calls
 from warp_debug_gradients.operations.constructs import Construct, find_constructs, imported_calls
 from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
@@ -43,7 +44,7 @@ async def traced(measurement: Measurement[Any]) -> dict[str, Any]:
     """The trace of a program that has something to look into; else `Ended`."""
     outcome = await measurement.trace(TRACE_SHARE)
     refuse_unusable(outcome, measurement.request)
-    trace = outcome.result or {}
+    trace = {**(outcome.result or {}), "printed": printed_values(outcome.output)} if outcome.result else {}
     if trace.get("loaded_files"):
         measurement.evidence.snapshot_sources(trace["loaded_files"])
     if trace.get("status") == "failed" or (not trace and not outcome.timed_out):

@@ -45,11 +45,13 @@ async def unsettled(measurement: Measurement[Any], trace: dict[str, Any]) -> tup
     files = [root / f for f in trace.get("loaded_files") or [] if str(f).endswith(".py") and (root / f).is_file()]
     sources = [read(f, measurement.workspace.relative(f)) for f in files]
     loops = solver_loops([s for s in sources if s is not None])
-    present = _passes(trace, 0)
+    present, taped = _passes(trace, 0), set((trace.get("structure") or {}).get("kernels") or {})
     own = float((trace.get("seconds") or {}).get("total") or 1.0)
     for loop in loops[:MOST_LOOPS]:
         if loop.knob in measurement.request.overrides or present is None:
             continue
+        if loop.kernels and not taped.intersection(loop.kernels):
+            continue  # it makes what the tape starts from
         if measurement.remaining < STARTS * own + sum(RAISED) * present_seconds(trace):
             break
         more = await asyncio.gather(*(_at(measurement, loop, loop.count * times) for times in RAISED))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from warp_debug_gradients.operations import explain
 from warp_debug_gradients.operations.line_search import Line, line_of, line_sentence
-from warp_debug_gradients.schemas import Cause, ScriptError, as_float
+from warp_debug_gradients.operations.reported import reported_otherwise
+from warp_debug_gradients.schemas import Cause, Isolated, ScriptError, as_float
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,12 @@ SITUATIONS = {
         "nonsmooth_choice",
         "the one-sided derivatives differ at this very point",
         "Either subgradient is valid. Use a smooth form (or break the tie) if training stalls there.",
+    ),
+    "unresolved": Situation(
+        "chaotic_horizon",
+        "the objective is as rough at the finest steps that the parameter has as at any other, and the gradient predicts "
+        "more there than the objective ever moves: right or not, it says nothing about any step that training takes",
+        "Shorten the horizon, or use multiple shooting or a smoothed objective; check the gradient at a short horizon.",
     ),
     "staircase": Situation(
         "piecewise_constant",
@@ -69,6 +77,33 @@ def situations(check: dict[str, Any]) -> list[Cause]:
             variables=[n for n in [(check.get("objective") or {}).get("name")] if n],
             evidence=[found.says, *(_numbers(check))],
             repair=found.repair,
+        )
+    ]
+
+
+def rounded_away(situation: list[Cause], check: dict[str, Any], isolated: Sequence[Isolated]) -> list[Cause]:
+    """Stairs that AD does not see, and a launch whose outputs are too coarse for what it passes on: their digits are the stairs."""
+    directions = (check.get("gradient") or {}).get("directions") or []
+    coarse = next((row for row in isolated if row.blamed and row.reason == "quantised"), None)
+    seen = bool(directions) and all(as_float(d.get("autodiff")) for d in directions)
+    if coarse is None or not seen or [cause.code for cause in situation] != ["piecewise_constant"]:
+        return situation
+    text = str(check.get("message") or "").split(";")[0]
+    return [
+        Cause(
+            code="precision_floor",
+            confidence="likely",
+            file=coarse.file,
+            line=coarse.line,
+            kernel=coarse.kernel,
+            variables=situation[0].variables,
+            evidence=[
+                f"the objective does not follow the parameter, although AD does: {text}",
+                f"{coarse.file}:{coarse.line}: what {coarse.kernel} writes moves by less than its own last digits: something "
+                "small is added to something large, and is rounded away",
+            ],
+            repair="Take the large part out before the small one is added (work with the difference to a reference), or use "
+            "float64 there.",
         )
     ]
 
@@ -113,6 +148,13 @@ def right(checks: list[dict[str, Any]], trace: dict[str, Any]) -> Cause:
     other = explain.other_reason(trace).strip()
     if other:
         evidence.append(other.rstrip("."))
+    reported = reported_otherwise(trace)
+    if reported:
+        evidence.append(reported)
+        repair = (
+            "The gradient of what is handed to backward needs no repair. If the printed number is what should fall, everything "
+            "that it is made of has to be on the tape."
+        )
     place = (check.get("horizon") or {}).get("to") or {}
     return Cause(
         code="gradients_correct",

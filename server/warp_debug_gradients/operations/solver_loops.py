@@ -1,8 +1,9 @@
 """The loops of launches that their author calls a solver's, and the constant that counts their passes.
 
 `for _ in range(COUNT)`: the count may be a constant of the module or of another one, an attribute that a class sets to a number
-(a dataclass of options, `self.sweeps` in `__init__`), or a parameter of the function around the loop: then its default, or what
-the calls hand over. Only what an override can replace is found; nothing is run.
+(a dataclass of options, `self.sweeps` in `__init__`), a parameter of the function around the loop: then its default, or what
+the calls hand over; or a number in the loop itself, the only one of its function. Only what an override can replace is found;
+nothing is run.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warp_debug_gradients.operations.constructs import called, parsed
@@ -33,6 +34,7 @@ class SolverLoop:
     count: int
     file: str
     line: int  # of the constant
+    kernels: tuple[str, ...] = ()  # what it launches, where that is the name of a kernel
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ def read(path: Path, file: str) -> Source | None:
 def solver_loops(sources: list[Source]) -> list[SolverLoop]:
     """Loops over launches, that no tape is opened in, by whose names a solver passes."""
     found: dict[str, SolverLoop] = {}
+    kernels = {name for source in sources for name in _kernels(source.tree)}
     for source in sources:
         for loop, around in _loops(source.tree):
             bound = _count(loop)
@@ -68,8 +71,10 @@ def solver_loops(sources: list[Source]) -> list[SolverLoop]:
             if constant is None or any(_has_word(name, TIME_WORDS) for name in names):
                 continue  # a solver's kernel in a loop over time: the loop is the simulation's
             if any(_has_word(word, SOLVER_WORDS) for word in (*names, around.name if around else "", *launched)):
-                found.setdefault(constant.knob, constant)
-    return list(found.values())
+                own = (name.rsplit(".", 1)[-1] for name in launched)
+                other = found.get(constant.knob, constant).kernels
+                found[constant.knob] = replace(constant, kernels=(*other, *(name for name in own if name in kernels)))
+    return sorted(found.values(), key=lambda loop: loop.knob.endswith(".range"))  # what has a name first
 
 
 # -- from the bound of a loop to a constant -----------------------------------------------------------------------------
@@ -79,6 +84,8 @@ def _constant(
     expression: ast.expr, around: Function, source: Source, sources: list[Source], depth: int
 ) -> SolverLoop | None:
     """The constant that an expression names; None where there is none, or more than one."""
+    if isinstance(expression, ast.Constant):
+        return _written_out(expression, around, source)
     if isinstance(expression, ast.Attribute):
         return _only([*_attributes(expression.attr, sources), *_of_module(expression, sources)])
     if not isinstance(expression, ast.Name) or not depth:
@@ -87,6 +94,16 @@ def _constant(
         return _parameter(expression.id, around, source, sources, depth)
     own = _assigned(source.tree.body, expression.id, source, "")
     return _only(own or _imported(expression.id, source, sources))
+
+
+def _written_out(number: ast.Constant, around: Function, source: Source) -> SolverLoop | None:
+    """`range(12)`: the only number in a loop of its function."""
+    counts = [_number(_count(loop)) for loop, _ in _loops(around)] if around is not None else []
+    owner = _owner(source.tree, around) if around is not None else None
+    own = [c for c in counts if c is not None]
+    if around is None or owner is None or len(own) != 1:
+        return None
+    return SolverLoop(f"{source.module}.{owner}{around.name}.range", own[0], source.file, number.lineno)
 
 
 def _parameter(
@@ -185,6 +202,15 @@ def _default(function: ast.FunctionDef, name: str) -> ast.Constant | None:
     positional = [*arguments.posonlyargs, *arguments.args]
     pairs = [*zip(positional[::-1], arguments.defaults[::-1]), *zip(arguments.kwonlyargs, arguments.kw_defaults)]
     return next((d for a, d in pairs if a.arg == name and isinstance(d, ast.Constant)), None)
+
+
+def _kernels(tree: ast.AST) -> Iterator[str]:
+    """The names of the functions under `@wp.kernel`."""
+    for node in ast.walk(tree):
+        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            plain = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if ast.unparse(plain).rsplit(".", 1)[-1] == "kernel":
+                yield node.name  # type: ignore[union-attr]
 
 
 def _owner(tree: ast.Module, function: ast.FunctionDef) -> str | None:

@@ -4,6 +4,9 @@ A derivative is a limit. At the step t where |AD - FD| t is CONFIRM_NOISE times 
 still be told from AD; where it has gone over to AD there (floors, casts, bins, contacts), the larger steps crossed
 something, and the difference is theirs. A marginal one is measured again beside its step: where the slopes there
 scatter by as much as AD is off, FD was less certain than it claimed. Nobody is accused then.
+
+Nor is anybody where the objective is as rough at the finest steps that the parameter's dtype has as at any other, and AD
+predicts more there than it ever moves: a chaotic horizon has such derivatives, and no difference can tell.
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ NEIGHBOURS = (0.37, 0.61, 1.3)
 CONFIRM_CHANGE = 1e-3
 # It is gone where every slope lies within this fraction of the gap around AD.
 CONFIRM_FRACTION = 0.35
+# An objective that moves at the finest step by this part of all that it moves, at steps of so many times that one, is rough.
+ROUGH = 0.1
+ROUGH_STEPS = 100.0
 
 
 def confirm(
@@ -49,13 +55,17 @@ def confirm(
     if not (math.isfinite(gap) and gap > 0.0 and math.isfinite(estimate.step)):
         return judged, used
     proven = max(objective_eps * abs(base), max([base, *repeats]) - min([base, *repeats]))
-    finer = _finer_steps(gap, estimate, base, proven, CONFIRM_ULPS * parameter_eps * scale)
+    least = CONFIRM_ULPS * parameter_eps * scale
+    finer = _finer_steps(gap, estimate, base, proven, least)
     for t in finer[:1] if brief else finer:
         steps = [t] if brief else [t, 2.0 * t, 4.0 * t]
         slopes = yield from _slopes(steps)
         used += 2 * len(steps)
         if slopes and all(abs(slope - judged.autodiff) <= CONFIRM_FRACTION * gap for slope in slopes):
             return _unconfirmed(judged, estimate, steps, slopes), used
+        moves = max((2.0 * step * abs(slope) for step, slope in zip(steps, slopes)), default=0.0)
+        if t == least and moves > PLAUSIBLE_NOISE * proven and _too_rough(judged, estimate, steps[-1], moves):
+            return _unresolved(judged, steps, moves), used
     marginal = judged.verdict == "disagree" and judged.bands_off < MARGINAL
     if marginal and brief:
         return _unrepeated(judged, estimate, []), used
@@ -97,6 +107,23 @@ def _slopes(steps: Sequence[float]) -> Generator[List[float], Sequence[Reply], L
         for (right, plus), (left, minus) in zip(pairs[0::2], pairs[1::2])
         if right != left
     ]
+
+
+def _too_rough(judged: Judgement, estimate: Estimate, step: float, moves: float) -> bool:
+    """Whether the objective is rough down to `step`, where it moves by `moves`, and AD predicts more than it ever moves."""
+    rungs = [(2.0 * r["step"] * abs(r["central"] or 0.0), r["step"]) for r in estimate.rungs if r["step"]]
+    largest, at = max([(2.0 * estimate.step * abs(judged.finite_difference), estimate.step), *rungs])
+    rough = moves >= ROUGH * largest and ROUGH_STEPS * step <= at
+    return rough and 2.0 * step * abs(judged.autodiff) > max(largest, moves)
+
+
+def _unresolved(judged: Judgement, steps: Sequence[float], moves: float) -> Judgement:
+    text = (
+        f"AD = {judged.autodiff:.6g}, FD = {judged.finite_difference:.6g} ± {judged.error:.2g}; but the objective still moves by "
+        f"{moves:.3g} at steps from {steps[0]:.2g}, the finest that the parameter's dtype has, and AD predicts "
+        f"{2.0 * steps[0] * abs(judged.autodiff):.3g} there: no difference can tell"
+    )
+    return replace(judged, verdict="inconclusive", reason="unresolved", message=text)
 
 
 def _unrepeated(judged: Judgement, estimate: Estimate, slopes: Sequence[float]) -> Judgement:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any, Iterator
 
 from . import names
+from .arrays import arrays_in, is_array
 from .recorded import Operation
 from .recording import Recorder
 
@@ -84,7 +85,7 @@ def _retained(recorder: Recorder) -> Iterator[dict[str, Any]]:
 def _launched_twice(recorder: Recorder) -> Iterator[dict[str, Any]]:
     seen: dict[Any, int] = {}
     for operation in recorder.recording.operations:
-        key = _signature(operation)
+        key = _signature(operation, recorder.recording.tape)
         own = {a.array.ptr for a in operation.accesses if a.read}  # what feeds itself is a step, not a repetition
         stored = any(a.written and not a.read and a.array.ptr not in own for a in operation.accesses)
         if seen.get(key) == operation.index - 1 and stored and operation.definition:
@@ -93,9 +94,13 @@ def _launched_twice(recorder: Recorder) -> Iterator[dict[str, Any]]:
         seen[key] = operation.index
 
 
-def _signature(operation: Operation) -> tuple:
+def _signature(operation: Operation, tape: Any) -> tuple:
+    """Equal for launches that do the same: at one line, over as many threads, with the same arrays and numbers."""
     arrays = tuple((a.label, a.array.ptr, tuple(a.array.shape)) for a in operation.accesses)
-    return operation.kernel, (operation.place or {}).get("line"), arrays
+    _, threads, _, inputs, outputs, *_ = tape.launches[operation.index] if operation.definition else [None] * 5
+    values = [v for v in (*(inputs or ()), *(outputs or ())) if not is_array(v) and not any(arrays_in(v))]
+    numbers = tuple(repr(getattr(v, "value", v)) for v in values)  # wp.float32(2.0) as 2.0, a vector by its components
+    return operation.kernel, (operation.place or {}).get("line"), arrays, repr(threads), numbers
 
 
 def _variable(recorder: Recorder, array: Any) -> str | None:

@@ -2,7 +2,9 @@
 
 A key is a module's name (the script's stem, `__main__`, or the dotted name of a module of the workspace)
 and the constant's name in it; class attributes, dataclass defaults and what `__init__` sets on `self` too
-(`train.Config.steps`), and the default of a function's parameter (`train.solve.sweeps`). The source on disk stays as it is, line numbers stay, and no `.pyc` of changed code is read or written.
+(`train.Config.steps`), the default of a function's parameter (`train.solve.sweeps`), and the number in a function's only loop
+`for _ in range(12)` (`train.solve.range`). The source on disk stays as it is, line numbers stay, and no `.pyc` of changed code is
+read or written.
 `Replacer` does the work on the syntax tree; `Overrides` decides which files get it.
 """
 
@@ -274,13 +276,15 @@ class Replacer:
         return change.places
 
     def _functions(self, path, change):
-        """The default of a function's parameter: `train.solve.sweeps`, `train.Solver.solve.sweeps`."""
+        """The default of a function's parameter: `train.solve.sweeps`, `train.Solver.solve.sweeps`; or `train.solve.range`."""
         scopes = [self.tree]
         for part in path[:-1]:
             scopes = [n for s in scopes for n in _statements(s) if isinstance(n, ast.ClassDef) and n.name == part]
         for function in [n for s in scopes for n in _statements(s)]:
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name == path[-1]:
                 change.rewrite_default(function)
+                if change.name == "range" and not change.places:
+                    change.rewrite_range(function)
 
     def source_of(self, node):
         return " ".join((ast.get_source_segment(self.text, node) or "").split())[:200]
@@ -365,6 +369,13 @@ class _Change:
         ]:
             if argument.arg == self.name and defaults[index] is not None:
                 defaults[index] = self._replaced(defaults[index], function, argument.annotation)
+
+    def rewrite_range(self, function):
+        """The number in `for _ in range(12)`, where the function has one such loop."""
+        calls = [n.iter for n in ast.walk(function) if isinstance(n, ast.For) and isinstance(n.iter, ast.Call)]
+        counted = [c for c in calls if _called(c) == "range" and len(c.args) == 1 and _kind(c.args[0]) == "int"]
+        if len(counted) == 1:
+            counted[0].args[0] = self._replaced(counted[0].args[0], counted[0])
 
     def _statement(self, node):
         if isinstance(node, ast.Assign):

@@ -85,6 +85,8 @@ def judge(ad: float, estimate: Estimate, eps: float, magnitude: float = 0.0) -> 
         return replace(kink, gap=abs(right - left))
     if estimate.status == "staircase":
         advice = "zero is the right derivative of a piecewise-constant objective; a surrogate is a modelling choice"
+        if ad != 0.0:
+            advice = "AD has a slope that no such step shows: a surrogate, or digits that are rounded away"
         return say("inconclusive", "staircase", f"{estimate.message}; {advice}")
     if estimate.status != "settled":
         return say("inconclusive", estimate.status, estimate.message)
