@@ -51,6 +51,23 @@ def test_a_clean_ledger_has_no_cause():
     assert ledger_causes(ledger(jumps=quiet, overwrites=harmless, seed=term, stale=[term], truncated=[term])) == []
 
 
+def test_a_race_is_the_reason_though_restoring_does_not_repair_it():
+    """Threads have read what others wrote: no content restored beforehand makes the adjoint right."""
+    row = overwrite(how="in_kernel", races=True, writer={"what": "kernel diffuse, the same launch", **LAUNCH})
+    alone = {"what": "launch", **LAUNCH, "kernel": "diffuse", "argument": "u", "verdict": "wrong", "restored": "wrong",
+             "autodiff": 2.0, "finite_difference": 3.0, "error": 1e-3}  # fmt: skip
+    kept = ledger(jumps=[jump(share_restored=0.17)], overwrites=[row], what_if=what_if(0.2, 0.17), isolated=[alone])
+    cause = only(kept)
+    assert (cause.code, cause.confidence, cause.line) == ("overwrite", "proven", 42)
+    assert "the order of the threads decides" in "; ".join(cause.evidence)
+    loop = Construct("dynamic_loop", "train.py", 12, "while d > tolerance:")
+    assert only(kept, lambda _: [loop]).confidence == "likely"  # that may be it as well
+    assert {c.code for c in ledger_causes({**kept, "overwrites": [{**row, "races": False}]})} == {
+        "overwrite",
+        "warp_defect",
+    }
+
+
 def test_an_overwrite_that_restoring_repairs_is_proven():
     cause = only(ledger(jumps=[jump(share_restored=1e-5)], overwrites=[overwrite()], what_if=what_if(0.2, 4e-5)))
     assert (cause.code, cause.confidence) == ("overwrite", "proven")

@@ -8,7 +8,7 @@ import pytest
 from warp_debug_gradients.errors import EngineUnavailable, UsageError
 from warp_debug_gradients.metrics import printed_series, trend
 from warp_debug_gradients.operations import explain
-from warp_debug_gradients.operations.gradcheck import choose_engine
+from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
 from warp_debug_gradients.operations.iterations import choose_iterations, first_rise
 from warp_debug_gradients.schemas import GradcheckRequest, Gradient, RunReproResult, as_float
 from warp_debug_gradients.shrink import find_knobs
@@ -55,6 +55,26 @@ def test_series_values():
 )
 def test_trend(values, expected):
     assert trend(values) == expected
+
+
+# --- the check that the answer is about
+
+
+@pytest.mark.parametrize(
+    ("checks", "index"),
+    [
+        ([("agree", 1e-5), ("disagree", 0.2), ("disagree", 0.9)], 1),  # the first wrong one
+        ([("disagree", 0.002), ("disagree", 0.3), ("disagree", 1.1)], 2),  # an error that hardly counts beside another
+        ([("disagree", 0.002), ("disagree", "nan"), ("disagree", None)], 0),
+        ([("disagree", 0.2), ("disagree", "inf")], 1),
+        ([("agree", 1e-5), ("inconclusive", 4.0), ("disagree", 0.2)], 2),
+        ([("agree", 1e-5), ("inconclusive", 4.0), ("inconclusive", 9.0)], 1),
+        ([("agree", 1e-5), ("agree", 1e-9)], 0),
+    ],
+)
+def test_the_headline(checks, index):
+    rows = [{"verdict": v, "gradient": {"relative_error": e}} for v, e in checks]
+    assert pick_headline(rows) is rows[index]
 
 
 # --- knobs

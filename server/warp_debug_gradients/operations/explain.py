@@ -230,7 +230,7 @@ def _history(check: dict[str, Any], checks: list[dict[str, Any]]) -> str:
         return ""
     return (
         f" It is right in iteration {max(earlier)}: something left over from earlier iterations takes part, such as a "
-        "gradient buffer that is never zeroed."
+        "gradient buffer that is never zeroed; or the fault acts only at the values that training has reached."
     )
 
 

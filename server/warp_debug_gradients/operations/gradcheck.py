@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -20,11 +21,13 @@ from warp_debug_gradients.schemas import (
     Signature,
     WarpGradcheck,
     Window,
+    as_float,
 )
 from warp_debug_gradients.worker import OnProgress, ProbeOutcome
 from warp_debug_gradients.workspace import Workspace
 
 OPERATION = "gradcheck_full_horizon"
+MUCH_FARTHER = 10.0  # times the error of the first wrong check: then the answer is about the farthest one
 TRACE_SHARE = 0.4  # of the time: the trace stops itself there and the iterations seen so far are checked
 
 
@@ -152,12 +155,19 @@ def places(
 
 
 def pick_headline(checks: list[dict[str, Any]]) -> dict[str, Any]:
-    """The check that the answer is about."""
+    """The check that the answer is about: the first wrong one, unless its error is small beside that of another."""
     for verdict in ("disagree", "inconclusive"):
-        for check in checks:
-            if check["verdict"] == verdict:
-                return check
+        found = [check for check in checks if check["verdict"] == verdict]
+        if found:
+            farthest = max(found, key=_error)
+            return farthest if _error(farthest) > MUCH_FARTHER * _error(found[0]) else found[0]
     return checks[0]
+
+
+def _error(check: dict[str, Any]) -> float:
+    """The relative error of a wrong gradient; 0 where there is none to compare."""
+    error = as_float((check.get("gradient") or {}).get("relative_error"))
+    return error if check["verdict"] == "disagree" and not math.isnan(error) else 0.0
 
 
 def _obstacle(measurement: Measurement[Any], outcome: ProbeOutcome, trace: dict[str, Any]) -> GradcheckResult | None:

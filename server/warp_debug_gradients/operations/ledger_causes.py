@@ -140,6 +140,9 @@ def _overwritten(
     if alone:
         evidence.append(isolated_in_words(alone))
     own = alone is not None and alone.get("verdict") == "wrong" and alone.get("restored") == "right"
+    if alone and alone.get("verdict") == "wrong" and any(r.get("races") for r in rows):
+        # Restored inputs do not undo a race; it is the reason if nothing else in the kernel can be.
+        own = not [c for c in (find_constructs(reader) if find_constructs else []) if c.code not in ONLY_NONFINITE]
     if what_if:
         evidence.append(restored_text(what_if))
     listed = ", ".join(names[:3]) or "the array"

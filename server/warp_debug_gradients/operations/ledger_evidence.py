@@ -61,11 +61,14 @@ def explained(ledger: Ledger, jump: dict[str, Any]) -> bool:
 
 
 def overwritten_read(ledger: Ledger, jump: dict[str, Any]) -> bool:
-    """Whether a harmful overwrite of what the launch read makes up most of its jump."""
+    """Whether a harmful overwrite of what the launch read makes up most of its jump.
+
+    Restoring what it read does not undo a race: its threads have read what others of them wrote.
+    """
     restored = jump.get("share_restored")
     repaired = restored is None or abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
-    rows = [r for r in ledger.get("overwrites") or [] if r.get("harmful")]
-    return repaired and any(same_line(jump, row.get("reader") or {}) for row in rows)
+    rows = [r for r in ledger.get("overwrites") or [] if r.get("harmful") and (repaired or r.get("races"))]
+    return any(same_line(jump, row.get("reader") or {}) for row in rows)
 
 
 def by_host(writer: dict[str, Any]) -> bool:
