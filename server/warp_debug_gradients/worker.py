@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import psutil
@@ -25,6 +25,7 @@ from pydantic import JsonValue
 from warp_debug_gradients.environment import probe_environment
 from warp_debug_gradients.errors import EvidenceLost, InterpreterError
 from warp_debug_gradients.limits import Limits
+from warp_debug_gradients.records import Evaluation, Ledgers, Trace
 
 BOOTSTRAP = Path(__file__).parent / "probe" / "bootstrap.py"
 GUARD = Path(__file__).parent / "guard.py"
@@ -62,6 +63,21 @@ class ProbeOutcome:
     seconds: float
     limit: str | None = None  # the limit that ended it, in words
     peak_bytes: int | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """The result of mode `trace`."""
+        return cast(Trace, self.result or {})
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The result of mode `evaluate`, and of the rerun engine."""
+        return cast(Evaluation, self.result or {})
+
+    @property
+    def ledgers(self) -> Ledgers:
+        """The result of mode `ledger`."""
+        return cast(Ledgers, self.result or {})
 
     @property
     def death(self) -> str | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import JsonValue
 
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.evidence import HOME, finished_runs
-from warp_debug_gradients.records import part, parts
+from warp_debug_gradients.records import Check, Ledger, Trace, part, parts
 from warp_debug_gradients.runs import find_run
 from warp_debug_gradients.schemas import VerifyFixRequest
 from warp_debug_gradients.workspace import Workspace
@@ -38,19 +38,19 @@ class RecordedCheck:
     folder: Path
     request: dict[str, Any]
     interpreter: str
-    trace: dict[str, Any]
-    checks: list[dict[str, Any]]
+    trace: Trace
+    checks: list[Check]
     options: dict[str, Any]
     sources: dict[str, str]
     not_loaded: dict[str, str]
 
     @property
-    def headline(self) -> dict[str, Any]:
+    def headline(self) -> Check:
         """The check that the baseline's answer was about: the first that disagrees."""
         return next(c for c in self.checks if c["verdict"] == "disagree")
 
     @property
-    def ledger(self) -> dict[str, Any] | None:
+    def ledger(self) -> Ledger | None:
         """The first ledger of this run, if it kept one."""
         kept = parts(read_json(self.folder / "ledger.json"), "ledgers")
         return kept[0] if kept else None
@@ -106,7 +106,7 @@ def read_run(folder: Path) -> RecordedCheck:
         folder=folder,
         request=part(job, "request"),
         interpreter=str(part(job, "interpreter").get("path") or ""),
-        trace=read_json(folder / "trace.json"),
+        trace=cast(Trace, read_json(folder / "trace.json")),
         checks=parts(read_json(folder / "evaluate.json"), "checks"),
         options=part(read_json(folder / "evaluate.job.json"), "options"),
         sources=read_json(folder / "sources.json"),

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import explain, isolated
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.gradcheck import places
-from warp_debug_gradients.operations.host_places import swap_place, tape_place, unrecorded_writer
+from warp_debug_gradients.operations.host_places import (
+    UnrecordedPlace,
+    line_at,
+    swap_place,
+    tape_place,
+    unrecorded_writer,
+)
+from warp_debug_gradients.operations.iterations import iteration_of
 from warp_debug_gradients.operations.knob import run_knob
 from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes
-from warp_debug_gradients.operations.ledger_evidence import restored_text
+from warp_debug_gradients.operations.ledger_evidence import restored_text, size_of
 from warp_debug_gradients.operations.measurement import Measurement
+from warp_debug_gradients.records import Check, Ledger, Place, Trace
 from warp_debug_gradients.render.text import percent
 from warp_debug_gradients.schemas import (
     BisectStepsRequest,
@@ -74,7 +83,7 @@ async def _ledger(measurement: Measurement[BisectStepsRequest]) -> BisectStepsRe
 
 
 def _check_alone(
-    measurement: Measurement[BisectStepsRequest], trace: dict[str, Any], check: dict[str, Any], ended: ledgers.Ended
+    measurement: Measurement[BisectStepsRequest], trace: Trace, check: Check, ended: ledgers.Ended
 ) -> BisectStepsResult:
     """What the check says, where the time did not allow the ledger."""
     result = build_result(measurement, trace, check, {})
@@ -84,9 +93,7 @@ def _check_alone(
     return result
 
 
-def build_result(
-    measurement: Measurement[Any], trace: dict[str, Any], check: dict[str, Any], kept: dict[str, Any]
-) -> BisectStepsResult:
+def build_result(measurement: Measurement[Any], trace: Trace, check: Check, kept: Ledger) -> BisectStepsResult:
     """The ledger and the check behind it, as the operation's result."""
     horizon = check.get("horizon") or {}
     result = BisectStepsResult(
@@ -104,12 +111,12 @@ def build_result(
         backward_call=kept.get("backward_call"),
         step=kept.get("step"),
         jumps=[Jump.model_validate(j) for j in kept.get("jumps") or []],
-        seed=Term.model_validate(kept["seed"]) if kept.get("seed") else None,
+        seed=Term.model_validate(kept.get("seed")) if kept.get("seed") else None,
         stale=[Term.model_validate(t) for t in kept.get("stale") or []],
         truncated=[Term.model_validate(t) for t in kept.get("truncated") or []],
         flat=kept.get("flat"),
         balance=kept.get("balance"),
-        nonfinite=BornNonFinite.model_validate(kept["nonfinite"]) if kept.get("nonfinite") else None,
+        nonfinite=BornNonFinite.model_validate(kept.get("nonfinite")) if kept.get("nonfinite") else None,
         overwrites=ledgers.overwrites(kept),
         what_if=ledgers.what_if(kept),
         observations=ledgers.observations(kept),
@@ -122,7 +129,7 @@ def build_result(
     unrecorded = _unrecorded(measurement, tape, backward)
     windows = int(horizon.get("windows") or 1)
     cut, zeroed = places(measurement, check, trace)
-    iteration = next((i for i in trace.get("iterations") or [] if i.get("index") == check.get("iteration")), {})
+    iteration = iteration_of(trace, check["iteration"])
     context = Context(
         tape=tape,
         cut=cut,
@@ -152,39 +159,39 @@ def build_result(
     result.message = ledger_message(result, check, stretches_in_words(kept))
     result.ruled_out = ruled_out(result)
     result.blind_spots = blind_spots(result)
-    if kept.get("message"):
-        result.notes.append(f"{kept['message']}.")
+    if said := kept.get("message"):
+        result.notes.append(f"{said}.")
     result.next = next_call(result, measurement.request)
     return result
 
 
-def covers_all(check: dict[str, Any], kept: dict[str, Any]) -> bool | None:
+def covers_all(check: Check, kept: Ledger) -> bool | None:
     """Whether the derivative over the tape's own window is that over the whole iteration: nothing before it counts."""
     call = kept.get("backward_call")
     window = next((w for w in check.get("windows") or [] if w.get("backward_call") == call), None)
     if window is None or window.get("finite_difference") is None or kept.get("finite_difference") is None:
         return None
-    own, whole = as_float(window["finite_difference"]), as_float(kept["finite_difference"])
+    own, whole = as_float(window.get("finite_difference")), as_float(kept.get("finite_difference"))
     error = 3 * abs(as_float(window.get("error") or 0.0)) + MARGINS * abs(whole)
     return abs(own - whole) <= error if math.isfinite(own) and math.isfinite(whole) else None
 
 
-def _unrecorded(measurement: Measurement[Any], tape: dict[str, Any] | None, backward: dict[str, Any] | None) -> Any:
+def _unrecorded(
+    measurement: Measurement[Any], tape: Place | None, backward: Place | None
+) -> Callable[[str], UnrecordedPlace | None]:
     """Finds the statement between tape and backward that writes a variable unrecorded, from the source."""
 
-    def find(variable: str) -> dict[str, Any] | None:
-        if not tape or not backward or not tape.get("file") or tape["file"] != backward.get("file"):
+    def find(variable: str) -> UnrecordedPlace | None:
+        start, end = line_at(measurement.workspace, tape), line_at(measurement.workspace, backward)
+        if start is None or end is None or start.file != end.file:
             return None
-        path = measurement.workspace.root / tape["file"]
-        if not path.is_file():
-            return None
-        found = unrecorded_writer(path.read_text(errors="replace"), tape["line"], backward["line"], variable)
-        return {"file": tape["file"], "line": found[0], "host": found[1]} if found else None
+        found = unrecorded_writer(start.source, start.line, end.line, variable)
+        return {"file": start.file, "line": found[0], "host": found[1]} if found else None
 
     return find
 
 
-def backward_place(check: dict[str, Any], call: int | None) -> dict[str, Any] | None:
+def backward_place(check: Check, call: int | None) -> Place | None:
     """The line of the backward call that the ledger is about."""
     window = next((w for w in check.get("windows") or [] if w.get("backward_call") == call and w.get("file")), None)
     return window or (check.get("horizon") or {}).get("to")
@@ -196,27 +203,28 @@ def joined(ledger: list[Cause], check: list[Cause]) -> list[Cause]:
     return ledger + [cause for cause in check if cause.code not in known]
 
 
-def reason_of(result: BisectStepsResult, check: dict[str, Any]) -> str | None:
+def reason_of(result: BisectStepsResult, check: Check) -> str | None:
     """Why nothing is said; None where something is."""
     if check["verdict"] == "inconclusive":
         return check.get("reason") or "inconclusive"
     return "not_located" if check["verdict"] == "disagree" and not result.faults else None
 
 
-def stretches_in_words(kept: dict[str, Any]) -> str:
+def stretches_in_words(kept: Ledger) -> str:
     """The stretches of a long tape that put an error in and were not recorded singly; empty where there is none."""
-    found = sorted((s for s in kept.get("stretches") or [] if s["significant"]), key=lambda s: -abs(s["share"]))
+    stretches = [s for s in kept.get("stretches") or [] if s.get("significant")]
+    found = sorted(stretches, key=lambda s: -size_of(s.get("share")))
     if not found:
         return ""
     first = found[0]
     others = f", and {len(found) - 1} other stretches" if len(found) > 1 else ""
     return (
-        f"Operations {first['first_op']:,} to {first['last_op']:,} of {kept['ops']:,} put in {percent(first['share'])} of "
-        f"the derivative (noise {percent(first['noise'])}){others}; they were not recorded singly."
+        f"Operations {first['first_op']:,} to {first['last_op']:,} of {kept.get('ops', 0):,} put in {percent(first.get('share'))} of "
+        f"the derivative (noise {percent(first.get('noise'))}){others}; they were not recorded singly."
     )
 
 
-def ledger_message(result: BisectStepsResult, check: dict[str, Any], stretches: str = "") -> str:
+def ledger_message(result: BisectStepsResult, check: Check, stretches: str = "") -> str:
     """Which line puts the error in, with its share; or that none does. stretches: what was not recorded singly."""
     where = f"iteration {result.iteration}"
     parts: list[str] = []
@@ -344,7 +352,7 @@ def next_call(result: BisectStepsResult, request: BisectStepsRequest) -> NextCal
     )
 
 
-def _draw(measurement: Measurement[BisectStepsRequest], result: BisectStepsResult, kept: dict[str, Any]) -> None:
+def _draw(measurement: Measurement[BisectStepsRequest], result: BisectStepsResult, kept: Ledger) -> None:
     """The picture; a result does not fail for want of one."""
     from warp_debug_gradients.operations.picture import draw_ledger
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 from warp_debug_gradients.operations.forward_change import (
     Side,
@@ -14,7 +13,7 @@ from warp_debug_gradients.operations.forward_change import (
     whole_error,
     witnessed,
 )
-from warp_debug_gradients.records import part, parts
+from warp_debug_gradients.records import Check, part, parts
 from warp_debug_gradients.schemas import (
     ComparedCheck,
     ComparedDirection,
@@ -29,7 +28,7 @@ from warp_debug_gradients.schemas import (
 IMPROVED, WORSE = 0.9, 1.1
 IMPROVED_ELSEWHERE, WORSE_ELSEWHERE = 0.7, 1.5  # where the training took another path
 
-Pair = tuple[dict[str, Any], dict[str, Any]]
+Pair = tuple[Check, Check]
 
 
 @dataclass
@@ -42,7 +41,7 @@ class Comparison:
     pairs: list[Pair]
     changes: list[ForwardChange] = field(default_factory=list[ForwardChange])
     blind_spots: list[str] = field(default_factory=list[str])
-    wrong_now: dict[str, Any] | None = None  # the check that disagrees now, for the ledger
+    wrong_now: Check | None = None  # the check that disagrees now, for the ledger
 
     @property
     def masking(self) -> list[ForwardChange]:
@@ -86,7 +85,7 @@ def compare(
     return result
 
 
-def _decide(result: Comparison, headline: dict[str, Any], now: dict[str, Any], after: Side, changed: bool) -> None:
+def _decide(result: Comparison, headline: Check, now: Check, after: Side, changed: bool) -> None:
     seen_before = {(a["iteration"], a["parameter"]["name"]): b for b, a in result.pairs}
     wrong = [c for c in after.checks if c["verdict"] == "disagree"]
     broken = [
@@ -144,7 +143,7 @@ def _decide(result: Comparison, headline: dict[str, Any], now: dict[str, Any], a
             result.message += " The derivative by differences is what it was: the program computes the same objective."
 
 
-def _later(result: Comparison, now: dict[str, Any], after: Side) -> str:
+def _later(result: Comparison, now: Check, after: Side) -> str:
     """What the check of a later iteration says; where there is none, that is a blind spot."""
     later = [
         c
@@ -163,7 +162,7 @@ def _later(result: Comparison, now: dict[str, Any], after: Side) -> str:
     return ""
 
 
-def _by_size(before: dict[str, Any], after: dict[str, Any]) -> Outcome:
+def _by_size(before: Check, after: Check) -> Outcome:
     """Which way the error went."""
     old, new = whole_error(before), whole_error(after)
     if old == new or math.isnan(old) or math.isnan(new):
@@ -174,14 +173,14 @@ def _by_size(before: dict[str, Any], after: dict[str, Any]) -> Outcome:
     return "improved_but_wrong" if new < less * old else "regressed" if new > more * old else "not_fixed"
 
 
-def worst_direction(check: dict[str, Any]) -> str | None:
+def worst_direction(check: Check) -> str | None:
     """The direction along which AD and FD are furthest apart: shown for both sides."""
     rows = directions(check)
     off = {n: abs(ad - fd) if math.isfinite(ad) else math.inf for n, (ad, fd, _) in rows.items() if math.isfinite(fd)}
     return max(off, key=lambda n: off[n], default=None)
 
 
-def measured(check: dict[str, Any], label: str | None) -> Measured:
+def measured(check: Check, label: str | None) -> Measured:
     """One side's check as it stands in the result, with the numbers of one direction."""
     gradient, horizon = part(check, "gradient"), part(check, "horizon")
     gradient = next((d for d in parts(gradient, "directions") if d.get("label") == label), gradient)
@@ -242,7 +241,7 @@ def compared_directions(pair: Pair) -> list[ComparedDirection]:
     return rows
 
 
-def _name(check: dict[str, Any]) -> str:
+def _name(check: Check) -> str:
     return f"{check['parameter']['name']} in iteration {check['iteration']}"
 
 

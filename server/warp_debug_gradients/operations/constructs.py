@@ -9,7 +9,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+
+from warp_debug_gradients.records import Place
 
 REPAIRS = {
     "inplace_muldiv": "Write the product to another variable or array instead of `*=` or `/=` in place.",
@@ -50,7 +51,7 @@ class Construct:
     variable: str | None = None
 
     @property
-    def place(self) -> dict[str, Any]:
+    def place(self) -> Place:
         """Where it is."""
         return {"file": self.file, "line": self.line}
 

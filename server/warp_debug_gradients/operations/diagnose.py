@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from warp_debug_gradients.errors import DebugGradientsError
 from warp_debug_gradients.operations import gradcheck, next_calls, settling, situations
@@ -15,6 +14,7 @@ from warp_debug_gradients.operations.reported import reported_otherwise
 from warp_debug_gradients.operations.scan_leads import at_their_constructs, harmless, with_leads
 from warp_debug_gradients.operations.scan_patterns import pattern_hit
 from warp_debug_gradients.patterns import STRONG, Scan, examine
+from warp_debug_gradients.records import Check, Trace, parts
 from warp_debug_gradients.schemas import (
     BisectStepsResult,
     Cause,
@@ -57,15 +57,17 @@ class Diagnosis:
             trace = await ledgers.traced(self.measurement)
         except ledgers.Ended as ended:
             return self._ended(ended)
-        seen = len(trace["iterations"])
+        seen = len(parts(trace, "iterations"))
         self._stage("run", f"it runs on Warp {trace.get('warp_version')}; {seen} optimizer iteration(s) seen")
         outcome, engine = await self._check(trace)
         check = gradcheck.build_result(self.measurement, trace, outcome, engine)
-        checks: list[dict[str, Any]] = (outcome.result or {}).get("checks") or []
+        checks = outcome.evaluation.get("checks") or []
         self._stage("check", f"{check.verdict or check.status}: {check.message}")
-        first = gradcheck.pick_headline(checks) if checks else {}
-        planned = first.get("reason") == "time"  # the check left off by itself: the ledger has its own part of the time
-        if not checks or (check.status == "timeout" and not planned):
+        first = gradcheck.pick_headline(checks) if checks else None
+        planned = (
+            first is not None and first.get("reason") == "time"
+        )  # the check left off by itself: the ledger has its own part of the time
+        if first is None or (check.status == "timeout" and not planned):
             return self._result(check, None, [])
         if check.verdict == "agree":
             return await self._right(check, checks, trace)
@@ -78,9 +80,7 @@ class Diagnosis:
         result.leads = [pattern_hit(h) for h in scan.hits[:MOST_LEADS]]
         return result
 
-    async def _right(
-        self, check: GradcheckResult, checks: list[dict[str, Any]], trace: dict[str, Any]
-    ) -> DiagnoseResult:
+    async def _right(self, check: GradcheckResult, checks: list[Check], trace: Trace) -> DiagnoseResult:
         """The gradient of what ran is right; whether what ran had settled is another question."""
         scan = self._scan(trace)
         unsettled, ruled_out = await settling.unsettled(self.measurement, trace)
@@ -101,7 +101,7 @@ class Diagnosis:
             )
         return result
 
-    def _scan(self, trace: dict[str, Any]) -> Scan:
+    def _scan(self, trace: Trace) -> Scan:
         """The known patterns in the files that the run loaded."""
         loaded = [self.measurement.workspace.root / f for f in trace.get("loaded_files") or []]
         scan = examine([f for f in loaded if f.suffix == ".py" and f.is_file()], self.measurement.workspace.root)
@@ -109,7 +109,7 @@ class Diagnosis:
         self._stage("scan", f"{strong} strong and {len(scan.hits) - strong} weak leads in {len(scan.scanned)} file(s)")
         return scan
 
-    async def _check(self, trace: dict[str, Any]) -> tuple[ProbeOutcome, str]:
+    async def _check(self, trace: Trace) -> tuple[ProbeOutcome, str]:
         request = self.measurement.request
         plan = plan_of(trace, choose_iterations(trace, request.iteration))
         engine = gradcheck.choose_engine(request.engine, trace)
@@ -117,7 +117,7 @@ class Diagnosis:
         return outcome, engine
 
     async def _locate(
-        self, trace: dict[str, Any], checks: list[dict[str, Any]], first: dict[str, Any]
+        self, trace: Trace, checks: list[Check], first: Check
     ) -> tuple[BisectStepsResult | None, list[Cause]]:
         """The ledger of the headline's iteration, and that of another iteration that is wrong: one fault can hide another."""
         wrong = [c for c in checks if c["verdict"] == "disagree" and c is not first]

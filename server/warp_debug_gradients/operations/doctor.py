@@ -14,6 +14,7 @@ from warp_debug_gradients import __version__, versions, worker
 from warp_debug_gradients.errors import DebugGradientsError, InterpreterError
 from warp_debug_gradients.evidence import HOME
 from warp_debug_gradients.limits import Limits, calls_at_once
+from warp_debug_gradients.records import part
 from warp_debug_gradients.schemas.doctor import Check, DoctorResult
 from warp_debug_gradients.worker import ProbeOutcome
 from warp_debug_gradients.workspace import Workspace, choose_interpreter
@@ -137,7 +138,7 @@ def _devices(found: dict[str, Any], error: str | None) -> Iterator[Check]:
             found=f"{found['cache']}{'' if writable else ' is not writable'}",
             mend=None if writable else "Set WARP_CACHE_PATH to a folder you may write.",
         )
-    for device, gradient in (found.get("gradients") or {}).items():
+    for device, gradient in part(found, "gradients").items():
         right = gradient["value"] == [2.0, 2.0]
         yield Check(
             name=f"compiler on {device}",

@@ -10,6 +10,7 @@ from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.ledger_causes import ledger_causes
 from warp_debug_gradients.operations.ledger_evidence import restored_text
 from warp_debug_gradients.operations.measurement import Measurement
+from warp_debug_gradients.records import Ledger, Trace, part, parts
 from warp_debug_gradients.render.text import moved_by, percent
 from warp_debug_gradients.schemas import (
     EnableTrackerRequest,
@@ -37,7 +38,7 @@ async def enable_tracker(
         trace = await ledgers.traced(measurement)
     except ledgers.Ended as ended:
         return measurement.finish(_ended(measurement, ended))
-    iteration = request.iteration if request.iteration is not None else trace["iterations"][0].get("index", 0)
+    iteration = request.iteration if request.iteration is not None else parts(trace, "iterations")[0].get("index", 0)
     turns = asyncio.Semaphore(1 if (trace.get("memory_bytes") or 0) > LARGE_PROGRAM else 2)
     kept, tracked = await asyncio.gather(
         _in_turn(turns, _content(measurement, trace, iteration)),
@@ -64,9 +65,7 @@ async def _in_turn(turns: asyncio.Semaphore, instrument: Coroutine[Any, Any, Fou
         return await instrument
 
 
-async def _content(
-    measurement: Measurement[EnableTrackerRequest], trace: dict[str, Any], iteration: int
-) -> dict[str, Any]:
+async def _content(measurement: Measurement[EnableTrackerRequest], trace: Trace, iteration: int) -> Ledger:
     ledgers.require_fork(trace)
     kept, _ = await ledgers.keep_ledger(measurement, trace, iteration, isolate=False)
     return kept
@@ -78,9 +77,7 @@ async def _tracker(measurement: Measurement[EnableTrackerRequest]) -> ProbeOutco
     return await measurement.probe("warp_tracker", name="tracker", kernel_cache=cache)
 
 
-def build_result(
-    measurement: Measurement[EnableTrackerRequest], trace: dict[str, Any], kept: dict[str, Any]
-) -> EnableTrackerResult:
+def build_result(measurement: Measurement[EnableTrackerRequest], trace: Trace, kept: Ledger) -> EnableTrackerResult:
     """The content check's part of the answer."""
     found = ledger_causes(kept, ledgers.constructs_of(measurement, trace.get("loaded_files") or []))
     result = EnableTrackerResult(
@@ -102,7 +99,7 @@ def build_result(
         result.ruled_out.append(f"harm by {len(harmless)} other overwrite(s): the gradient does not depend on them")
     sampled = str(kept.get("message") or "")
     if sampled:
-        result.sampled = f"{kept['ops_recorded']:,} of {kept['ops']:,} operations looked at singly"
+        result.sampled = f"{kept.get('ops_recorded', 0):,} of {kept.get('ops', 0):,} operations looked at singly"
         result.notes.append(f"{sampled}.")
     if not result.overwrites:
         how = "none changes the gradient beyond its noise" if sampled else "every read was intact"
@@ -115,7 +112,7 @@ def build_result(
     return result
 
 
-def content_message(result: EnableTrackerResult, kept: dict[str, Any]) -> str:
+def content_message(result: EnableTrackerResult, kept: Ledger) -> str:
     """The answer of the content check, in a sentence or two."""
     harmful = [o for o in result.overwrites if o.harmful]
     unsure = [o for o in result.overwrites if o.harmful is None]
@@ -171,11 +168,11 @@ def add_tracker(result: EnableTrackerResult, outcome: ProbeOutcome) -> None:
     """Warp's own part, or why it is missing."""
     found = outcome.result or {}
     if "warnings" not in found:
-        why = (found.get("error") or {}).get("message") or outcome.death or "it gave no result"
+        why = part(found, "error").get("message") or outcome.death or "it gave no result"
         result.notes.append(f"Warp's own tracker was not heard to the end: {why}.")
         return
     result.tracker_available = found.get("available")
-    result.warnings = [TrackerWarning.model_validate(w) for w in found.get("warnings") or []]
+    result.warnings = [TrackerWarning.model_validate(w) for w in parts(found, "warnings")]
     result.tracker_blind_spots = list(found.get("blind_spots") or [])
     if found.get("status") == "stopped":
         result.notes.append(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from warp_debug_gradients.operations import next_calls
-from warp_debug_gradients.operations.iterations import first_rise, losses
-from warp_debug_gradients.records import part
+from warp_debug_gradients.operations.iterations import first_rise, iteration_of, losses
+from warp_debug_gradients.records import Check, GradientRead, Numbers, Place, Trace, part
 from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall, as_float
 
 # When the gradient is read, other than after backward: what that means, and what to do.
@@ -78,7 +77,7 @@ SEGMENT = (
 )
 
 
-def no_iteration_in_time(trace: dict[str, Any], output: str) -> str:
+def no_iteration_in_time(trace: Trace, output: str) -> str:
     """The program did not get far enough; the second run of one that compiles many kernels gets further."""
     said = "Time ran out before the program finished its first optimizer iteration."
     printed = sum(float(ms) for ms in COMPILED.findall(output)) / 1e3  # all there is of a run that had to be killed
@@ -91,7 +90,7 @@ def no_iteration_in_time(trace: dict[str, Any], output: str) -> str:
     return f"{said} Shrink it or give it longer."
 
 
-def nothing_to_check(trace: dict[str, Any]) -> tuple[str, str]:
+def nothing_to_check(trace: Trace) -> tuple[str, str]:
     """(reason, message) where the program runs but has no gradient that is read."""
     unfollowed = trace.get("unfollowed") or []
     if unfollowed and not trace.get("backward_calls"):
@@ -112,12 +111,12 @@ def nothing_to_check(trace: dict[str, Any]) -> tuple[str, str]:
     leaves = [leaf["name"] for leaf in trace.get("leaves") or []]
     offered = f" Leaves with gradients: {', '.join(leaves[:8])}." if leaves else " No leaf of the tape has a gradient."
     return "no_parameter", (
-        f"Backward was called {trace['backward_calls']} times, but nobody reads a gradient, so the trained parameter "
+        f"Backward was called {trace.get('backward_calls')} times, but nobody reads a gradient, so the trained parameter "
         f"is not known.{offered} Name it with `parameter`."
     )
 
 
-def headline_message(check: dict[str, Any], checks: list[dict[str, Any]], trace: dict[str, Any]) -> str:
+def headline_message(check: Check, checks: list[Check], trace: Trace) -> str:
     """The answer: the signature for a wrong gradient, what was verified for a right one."""
     parameter = (check.get("parameter") or {}).get("name", "the parameter")
     where = f"in iteration {check.get('iteration')}"
@@ -138,7 +137,7 @@ def headline_message(check: dict[str, Any], checks: list[dict[str, Any]], trace:
     )
 
 
-def is_zero(check: dict[str, Any]) -> str:
+def is_zero(check: Check) -> str:
     """A right gradient of zero has a reason in the forward pass."""
     gradient = check.get("gradient") or {}
     if gradient.get("autodiff") == 0.0 and gradient.get("finite_difference") == 0.0:
@@ -146,9 +145,12 @@ def is_zero(check: dict[str, Any]) -> str:
     return ""
 
 
-def more_windows_than_others(check: dict[str, Any], trace: dict[str, Any]) -> str:
+def more_windows_than_others(check: Check, trace: Trace) -> str:
     """An iteration that sums more backward calls than all others do: one of them may be left over."""
-    calls = {item.get("index", k): _calls(item) for k, item in enumerate(trace.get("iterations") or [])}
+    calls = {
+        item.get("index", k): len(item.get("backward_calls") or [])
+        for k, item in enumerate(trace.get("iterations") or [])
+    }
     own = calls.pop(check.get("iteration"), 0)
     usual = set(calls.values())
     if len(calls) < 2 or len(usual) != 1 or own <= (n := usual.pop()):
@@ -159,12 +161,7 @@ def more_windows_than_others(check: dict[str, Any], trace: dict[str, Any]) -> st
     )
 
 
-def _calls(item: dict[str, Any]) -> int:
-    calls = item.get("backward_calls")
-    return len(calls) if isinstance(calls, list) else int(calls or 0)
-
-
-def is_truncated(check: dict[str, Any]) -> bool:
+def is_truncated(check: Check) -> bool:
     """Whether each backward call is right for its own stretch, and the stretches miss a part of the derivative.
 
     Not so where the stretches' own derivatives add up to the whole: then the consumed gradient is not what the
@@ -186,11 +183,11 @@ def is_truncated(check: dict[str, Any]) -> bool:
     return abs(whole - math.fsum(own)) > 3 * sum(errors) + SAME_SHARE * abs(whole)
 
 
-def _between(check: dict[str, Any]) -> str:
+def _between(check: Check) -> str:
     """Where every backward call is right by itself, the chain is cut between them, or before the only one."""
     if not is_truncated(check):
         return ""
-    windows = check["windows"]
+    windows = check.get("windows") or []
     if len(windows) == 1:
         return f" Truncation: the tape's own window agrees ({_pair(windows[0])}) but the gradient misses what happens before it."
     return (
@@ -199,11 +196,11 @@ def _between(check: dict[str, Any]) -> str:
     )
 
 
-def _pair(item: dict[str, Any]) -> str:
+def _pair(item: Numbers) -> str:
     return f"AD = {as_float(item.get('autodiff')):.6g}, FD = {as_float(item.get('finite_difference')):.6g}"
 
 
-def _scaled(check: dict[str, Any]) -> str:
+def _scaled(check: Check) -> str:
     """An exact factor against an objective that the *user* stated need not be a fault."""
     signature = check.get("signature") or {}
     factor = signature.get("factor")
@@ -216,7 +213,7 @@ def _scaled(check: dict[str, Any]) -> str:
     )
 
 
-def _history(check: dict[str, Any], checks: list[dict[str, Any]]) -> str:
+def _history(check: Check, checks: list[Check]) -> str:
     """Where an earlier iteration of the same program is right, the fault needs a history."""
     name = (check.get("parameter") or {}).get("name")
     earlier = [
@@ -234,7 +231,7 @@ def _history(check: dict[str, Any], checks: list[dict[str, Any]]) -> str:
     )
 
 
-def other_reason(trace: dict[str, Any]) -> str:
+def other_reason(trace: Trace) -> str:
     """Where the gradient is right and training goes wrong all the same: say so, with the numbers."""
     indices = [item.get("index", k) for k, item in enumerate(trace.get("iterations") or [])]
     values = losses(trace)
@@ -261,10 +258,10 @@ def other_reason(trace: dict[str, Any]) -> str:
 
 
 def proven_causes(
-    check: dict[str, Any],
-    trace: dict[str, Any],
-    cut: dict[str, Any] | None = None,
-    zeroed: dict[str, Any] | None = None,
+    check: Check,
+    trace: Trace,
+    cut: Place | None = None,
+    zeroed: Place | None = None,
 ) -> list[Cause]:
     """Causes that follow from the check alone; finding the others takes more measurements.
 
@@ -294,17 +291,18 @@ def proven_causes(
             )
         ]
     consumed = check.get("consumed") or {}
-    read = (_iteration(trace, check.get("iteration")) or {}).get("gradient_read") or {}
+    read = iteration_of(trace, check["iteration"]).get("gradient_read") or {}
     when = consumed.get("when") or read.get("when")
     if when not in STALE:
         return []
     reads = [consumed.get("read") or {}, read, *(i.get("gradient_read") or {} for i in trace.get("iterations") or [])]
-    place = next((r for r in reads if r.get("file")), {})
+    nowhere: GradientRead = {}
+    place = next((r for r in reads if r.get("file")), nowhere)
     said, repair = STALE[when]
     evidence = [said]
     if place and place is not read:
         evidence.append(f"it is read at {place.get('file')}:{place.get('line')} ({place.get('how')})")
-    where = zeroed or place if when == "zeroed" else place
+    where: Place = zeroed or place if when == "zeroed" else place
     return [
         Cause(
             code="double_count" if when == DOUBLE else "stale_gradient",
@@ -317,7 +315,7 @@ def proven_causes(
     ]
 
 
-def ruled_out(checks: list[dict[str, Any]], headline: dict[str, Any], trace: dict[str, Any]) -> list[str]:
+def ruled_out(checks: list[Check], headline: Check, trace: Trace) -> list[str]:
     """What the measurement excludes, each with its reason."""
     out: list[str] = []
     repeats = headline.get("repeats") or {}
@@ -346,7 +344,7 @@ def ruled_out(checks: list[dict[str, Any]], headline: dict[str, Any], trace: dic
     return out
 
 
-def blind_spots(checks: list[dict[str, Any]], trace: dict[str, Any], unfinished: bool) -> list[str]:
+def blind_spots(checks: list[Check], trace: Trace, unfinished: bool) -> list[str]:
     """What was not covered."""
     spots = [
         f"iterations other than {', '.join(str(k) for k in sorted({c.get('iteration') for c in checks}, key=str))}"
@@ -364,7 +362,7 @@ def blind_spots(checks: list[dict[str, Any]], trace: dict[str, Any], unfinished:
     return spots
 
 
-def next_call(result: GradcheckResult, request: GradcheckRequest, trace: dict[str, Any]) -> NextCall | None:
+def next_call(result: GradcheckResult, request: GradcheckRequest, trace: Trace) -> NextCall | None:
     """The call that should follow."""
     arguments = request.model_dump(exclude_defaults=True)
     if result.status == "blocked":
@@ -390,7 +388,3 @@ def next_call(result: GradcheckResult, request: GradcheckRequest, trace: dict[st
     if result.verdict == "inconclusive":
         return next_calls.choose_another(arguments)
     return None
-
-
-def _iteration(trace: dict[str, Any], index: int | None) -> dict[str, Any] | None:
-    return next((item for item in trace.get("iterations") or [] if item.get("index") == index), None)

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from warp_debug_gradients.records import part, parts
+from warp_debug_gradients.operations.iterations import iteration_of
+from warp_debug_gradients.records import Check, Iteration, Trace, part, parts
 from warp_debug_gradients.schemas import ForwardChange, as_float
 
 ROUNDING = 1e-3  # FD may move by this part: other order of summation, other step
@@ -31,18 +32,17 @@ RANDOM_MULTIPLE = 5.0  # what a difference may be of that between two runs of th
 class Side:
     """What one run recorded."""
 
-    trace: dict[str, Any]
-    checks: list[dict[str, Any]]
+    trace: Trace
+    checks: list[Check]
 
-    def check(self, iteration: int, name: str) -> dict[str, Any] | None:
+    def check(self, iteration: int, name: str) -> Check | None:
         """The check of one parameter in one iteration."""
         found = (c for c in self.checks if c["iteration"] == iteration and c["parameter"]["name"] == name)
         return next(found, None)
 
-    def iteration(self, index: int) -> dict[str, Any]:
+    def iteration(self, index: int) -> Iteration:
         """An iteration of the trace."""
-        nothing: dict[str, Any] = {}
-        return next((i for i in parts(self.trace, "iterations") if i.get("index") == index), nothing)
+        return iteration_of(self.trace, index)
 
     def run_noise(self) -> float:
         """How much the same numbers differed between this side's two runs of the same files (trace and check)."""
@@ -57,7 +57,7 @@ class Side:
                 known.append(relative(math.fsum(losses), as_float(objective.get("value"))))
             norms = [as_float(part(c, "consumed").get("norm")) for c in checks]
             if item.get("gradient_norm") is not None and len(norms) == len(item.get("parameter_keys") or norms):
-                known.append(relative(as_float(item["gradient_norm"]), math.sqrt(math.fsum(n * n for n in norms))))
+                known.append(relative(as_float(item.get("gradient_norm")), math.sqrt(math.fsum(n * n for n in norms))))
             finite = [x for x in known if math.isfinite(x)]
             if finite:
                 differences.append(min(finite))  # the smaller one: the two need not mean the same in every program
@@ -71,7 +71,7 @@ def relative(before: float, after: float) -> float:
     return abs(after - before) / abs(before) if before else math.inf
 
 
-def directions(check: dict[str, Any]) -> dict[str, tuple[float, float, float]]:
+def directions(check: Check) -> dict[str, tuple[float, float, float]]:
     """label -> (AD, FD, error of FD), of random directions (the same in every run) only."""
     return {
         d["label"]: (as_float(d.get("autodiff")), as_float(d.get("finite_difference")), as_float(d.get("error")))
@@ -80,7 +80,7 @@ def directions(check: dict[str, Any]) -> dict[str, tuple[float, float, float]]:
     }
 
 
-def whole_error(check: dict[str, Any]) -> float:
+def whole_error(check: Check) -> float:
     """|AD - FD| / |FD| over the directions together; infinite where AD is not finite."""
     rows = [row for row in directions(check).values() if math.isfinite(row[1])]
     if not rows:
@@ -93,13 +93,13 @@ def whole_error(check: dict[str, Any]) -> float:
     return off / size if size else (math.inf if off else 0.0)
 
 
-def same_point(before: dict[str, Any], after: dict[str, Any]) -> bool | None:
+def same_point(before: Check, after: Check) -> bool | None:
     """Whether both checks stand at the same parameter values; None where that was not recorded."""
     one, other = before.get("start"), after.get("start")
     return one["digest"] == other["digest"] if one and other else None
 
 
-def derivative_moved(before: dict[str, Any], after: dict[str, Any]) -> tuple[float, float] | None:
+def derivative_moved(before: Check, after: Check) -> tuple[float, float] | None:
     """(how far FD moved, how far it may by its own error), both relative; None where there is nothing to compare."""
     b, a = directions(before), directions(after)
     labels = [n for n in b if n in a and math.isfinite(b[n][1]) and math.isfinite(a[n][1])]
@@ -116,7 +116,7 @@ def derivative_moved(before: dict[str, Any], after: dict[str, Any]) -> tuple[flo
 
 
 def forward_changes(
-    before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[str, Any]]], racing: bool = False
+    before: Side, after: Side, pairs: list[tuple[Check, Check]], racing: bool = False
 ) -> list[ForwardChange]:
     """What of the program itself is not as it was; the changes that mask come first.
 
@@ -160,7 +160,7 @@ def forward_changes(
     return sorted(_distinct(found), key=lambda c: (not c.masks, ORDER.index(c.what)))
 
 
-def witnessed(before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> str | None:
+def witnessed(before: Side, after: Side, pairs: list[tuple[Check, Check]]) -> str | None:
     """Why the program could *not* be shown to be the same one, where it could not."""
     noise = max(before.run_noise(), after.run_noise())
     comparable = [(b, a) for b, a in pairs if same_point(b, a) is not False and derivative_moved(b, a)]
@@ -177,15 +177,15 @@ def witnessed(before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[
     )
 
 
-def _value(check: dict[str, Any]) -> float:
+def _value(check: Check) -> float:
     return as_float(part(check, "objective").get("value"))
 
 
-def _where(check: dict[str, Any]) -> str:
+def _where(check: Check) -> str:
     return f"in iteration {check['iteration']}"
 
 
-def _shape(b: dict[str, Any], a: dict[str, Any]) -> ForwardChange:
+def _shape(b: Check, a: Check) -> ForwardChange:
     old, new = (f"{c['parameter'].get('shape')} {c['parameter'].get('dtype')}" for c in (b, a))
     name = a["parameter"]["name"]
     return ForwardChange(
@@ -193,14 +193,18 @@ def _shape(b: dict[str, Any], a: dict[str, Any]) -> ForwardChange:
     )
 
 
-def _start(b: dict[str, Any], a: dict[str, Any]) -> ForwardChange:
-    old, new = (", ".join(f"{as_float(x):.6g}" for x in c["start"]["first"]) for c in (b, a))
+def _start(b: Check, a: Check) -> ForwardChange:
+    old, new = (", ".join(f"{as_float(x):.6g}" for x in parts(part(c, "start"), "first")) for c in (b, a))
     name = a["parameter"]["name"]
-    text = f"the initial values of {name} are others: {old} before, {new} now (RMS {b['start']['rms']:.6g} and {a['start']['rms']:.6g})"
+    text = f"the initial values of {name} are others: {old} before, {new} now (RMS {_rms(b)} and {_rms(a)})"
     return ForwardChange(what="start", before=old, after=new, masks=True, message=text)
 
 
-def _derivative(b: dict[str, Any], a: dict[str, Any], moved: float, masks: bool) -> ForwardChange:
+def _rms(check: Check) -> str:
+    return f"{as_float(part(check, 'start').get('rms')):.6g}"
+
+
+def _derivative(b: Check, a: Check, moved: float, masks: bool) -> ForwardChange:
     old, new = directions(b), directions(a)
     label = max(
         (n for n in old if n in new),
@@ -224,7 +228,7 @@ def _one_factor(old: dict[str, tuple[float, float, float]], new: dict[str, tuple
     return len({round(new[n][1] / old[n][1], 2) for n in old if n in new and old[n][1]}) == 1
 
 
-def _objective(b: dict[str, Any], a: dict[str, Any], change: float, masks: bool) -> ForwardChange:
+def _objective(b: Check, a: Check, change: float, masks: bool) -> ForwardChange:
     one, other = _value(b), _value(a)
     size = f" (by {100 * change:.3g}%)" if math.isfinite(change) else ""
     text = f"the objective's value at the same parameter values changed from {one:.6g} to {other:.6g}{size} {_where(a)}"
@@ -250,7 +254,7 @@ def _first_losses(before: Side, after: Side, noise: float, slight: float) -> lis
     ]
 
 
-def _frozen(before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> list[ForwardChange]:
+def _frozen(before: Side, after: Side, pairs: list[tuple[Check, Check]]) -> list[ForwardChange]:
     """Parameters that training moved before, and does not move now."""
     found: list[ForwardChange] = []
     old, new = (len(parts(s.trace, "iterations")) for s in (before, after))
@@ -274,8 +278,8 @@ def _frozen(before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[st
     return found
 
 
-def _moves(checks: list[dict[str, Any]]) -> bool | None:
-    digests = [c["start"]["digest"] for c in checks if c.get("start")]
+def _moves(checks: list[Check]) -> bool | None:
+    digests = [start["digest"] for c in checks if (start := c.get("start"))]
     return len(set(digests)) > 1 if len(digests) > 1 else None
 
 
@@ -285,7 +289,7 @@ def _varies(side: Side) -> bool:
     return len(set(map(str, losses))) > 1
 
 
-def _structure(before: Side, after: Side, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> list[ForwardChange]:
+def _structure(before: Side, after: Side, pairs: list[tuple[Check, Check]]) -> list[ForwardChange]:
     """Windows, tape operations, launches, kernels: a repair may change them, so they only tell what happened."""
     found: list[ForwardChange] = []
 

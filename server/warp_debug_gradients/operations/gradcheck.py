@@ -9,8 +9,9 @@ from typing import Any
 from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed, UsageError
 from warp_debug_gradients.operations import explain
 from warp_debug_gradients.operations.host_places import cut_place, tape_place, zeroing_place
-from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
+from warp_debug_gradients.operations.iterations import choose_iterations, iteration_of, plan_of
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
+from warp_debug_gradients.records import Check, HorizonRow, Place, Trace, part, parts
 from warp_debug_gradients.schemas import (
     CheckSummary,
     Consumed,
@@ -38,9 +39,9 @@ async def gradcheck_full_horizon(
     measurement = Measurement(OPERATION, request, workspace, on_progress)
     outcome = await measurement.trace(TRACE_SHARE)
     refuse_unusable(outcome, request)
-    trace = outcome.result or {}
-    if trace.get("loaded_files"):
-        measurement.evidence.snapshot_sources(trace["loaded_files"])
+    trace = outcome.trace
+    if loaded := trace.get("loaded_files"):
+        measurement.evidence.snapshot_sources(loaded)
 
     obstacle = _obstacle(measurement, outcome, trace)
     if obstacle:
@@ -54,7 +55,7 @@ async def gradcheck_full_horizon(
 
 async def evaluate(
     measurement: Measurement[Any],
-    trace: dict[str, Any],
+    trace: Trace,
     plan: dict[str, Any],
     engine: str,
     *,
@@ -70,7 +71,7 @@ async def evaluate(
     return await run_rerun_engine(measurement, trace, plan["iterations"], options)
 
 
-def choose_engine(requested: str, trace: dict[str, Any]) -> str:
+def choose_engine(requested: str, trace: Trace) -> str:
     """The engine that was asked for; `auto` forks where that is possible."""
     why = obstacle_to_fork(trace)
     if requested == "fork" and why:
@@ -80,23 +81,21 @@ def choose_engine(requested: str, trace: dict[str, Any]) -> str:
     return "rerun" if why else "fork"
 
 
-def obstacle_to_fork(trace: dict[str, Any]) -> str | None:
+def obstacle_to_fork(trace: Trace) -> str | None:
     """Why a forked child would not do what the program does, and what to do instead."""
     if not hasattr(os, "fork"):
         return "this system has no fork. Use --engine rerun"
     if trace.get("uses_cuda"):
         return "the program uses CUDA, whose contexts do not survive a fork. Use --engine rerun, or --device cpu"
-    if trace.get("unforkable"):
-        return f"{trace['unforkable']}. Use --engine rerun"
+    if why := trace.get("unforkable"):
+        return f"{why}. Use --engine rerun"
     return None
 
 
-def build_result(
-    measurement: Measurement[Any], trace: dict[str, Any], outcome: ProbeOutcome, engine: str
-) -> GradcheckResult:
+def build_result(measurement: Measurement[Any], trace: Trace, outcome: ProbeOutcome, engine: str) -> GradcheckResult:
     """The checks as the operation's result: the headline is the first that disagrees, else the first unsure one."""
-    evaluated = outcome.result or {}
-    checks: list[dict[str, Any]] = evaluated.get("checks") or []
+    evaluated = outcome.evaluation
+    checks = evaluated.get("checks") or []
     stopped = outcome.timed_out or evaluated.get("status") == "stopped"
     if not checks:
         if stopped:
@@ -108,7 +107,7 @@ def build_result(
         )
     headline = pick_headline(checks)
     if measurement.request.objective and "cannot be evaluated" in str(headline.get("message")):
-        raise UsageError(f"{first_line(headline['message'])}. Use names that are known where backward is called.")
+        raise UsageError(f"{first_line(headline.get('message'))}. Use names that are known where backward is called.")
     stopped = stopped or headline.get("reason") == "time"
     unfinished = stopped and headline["verdict"] != "disagree"
     result = _empty(
@@ -125,8 +124,8 @@ def build_result(
     result.iteration = headline.get("iteration")
     result.horizon = _horizon(headline.get("horizon"))
     result.gradient = Gradient.model_validate(headline.get("gradient") or {})
-    result.consumed = Consumed.model_validate(headline["consumed"]) if headline.get("consumed") else None
-    result.signature = Signature.model_validate(headline["signature"]) if headline.get("signature") else None
+    result.consumed = Consumed.model_validate(headline.get("consumed")) if headline.get("consumed") else None
+    result.signature = Signature.model_validate(headline.get("signature")) if headline.get("signature") else None
     result.windows = [Window.model_validate(w) for w in headline.get("windows") or []]
     result.checks = [_summary(check) for check in checks]
     result.causes = explain.proven_causes(headline, trace, *places(measurement, headline, trace))
@@ -136,17 +135,15 @@ def build_result(
     return result
 
 
-def places(
-    measurement: Measurement[Any], check: dict[str, Any], trace: dict[str, Any]
-) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def places(measurement: Measurement[Any], check: Check, trace: Trace) -> tuple[Place | None, Place | None]:
     """Where the chain is cut if it is: where the tape was emptied as it recorded, where a chain of tapes hands its adjoint
     on, or what the source shows; and, from the source, where the gradient is zeroed before its read."""
     horizon, workspace = check.get("horizon") or {}, measurement.workspace
-    item = next((i for i in trace.get("iterations") or [] if i.get("index") == check.get("iteration")), {})
+    item = iteration_of(trace, check["iteration"])
     backward = next((w for w in check.get("windows") or [] if w.get("file")), horizon.get("to"))
     read = (check.get("consumed") or {}).get("read") or {}
-    plan = item.get("plan") or {}
-    handed = isinstance(plan, dict) and len(plan.get("objective_calls") or ()) == 1 < len(plan["backward_calls"])
+    plan = part(item, "plan")
+    handed = len(parts(plan, "objective_calls")) == 1 < len(parts(plan, "backward_calls"))
     cut = item.get("tape_emptied") or (horizon.get("to") if handed else None)
     return (
         cut or cut_place(workspace, tape_place(workspace, backward), int(horizon.get("windows") or 1)),
@@ -154,7 +151,7 @@ def places(
     )
 
 
-def pick_headline(checks: list[dict[str, Any]]) -> dict[str, Any]:
+def pick_headline(checks: list[Check]) -> Check:
     """The check that the answer is about: the first wrong one, unless its error is small beside that of another."""
     for verdict in ("disagree", "inconclusive"):
         found = [check for check in checks if check["verdict"] == verdict]
@@ -164,13 +161,13 @@ def pick_headline(checks: list[dict[str, Any]]) -> dict[str, Any]:
     return checks[0]
 
 
-def _error(check: dict[str, Any]) -> float:
+def _error(check: Check) -> float:
     """The relative error of a wrong gradient; 0 where there is none to compare."""
     error = as_float((check.get("gradient") or {}).get("relative_error"))
     return error if check["verdict"] == "disagree" and not math.isnan(error) else 0.0
 
 
-def _obstacle(measurement: Measurement[Any], outcome: ProbeOutcome, trace: dict[str, Any]) -> GradcheckResult | None:
+def _obstacle(measurement: Measurement[Any], outcome: ProbeOutcome, trace: Trace) -> GradcheckResult | None:
     """The result where there is nothing to check: the script fails, or has no gradient that is read."""
     interpreter = measurement.interpreter
     if trace.get("status") == "failed" or (not trace and not outcome.timed_out):
@@ -198,7 +195,7 @@ def _obstacle(measurement: Measurement[Any], outcome: ProbeOutcome, trace: dict[
 
 def _empty(
     measurement: Measurement[Any],
-    trace: dict[str, Any],
+    trace: Trace,
     *,
     status: Any,
     reason: str | None,
@@ -214,18 +211,18 @@ def _empty(
         warp_version=trace.get("warp_version"),
         device=trace.get("device"),
         notes=trace.get("notes") or [],
-        warp_gradcheck=WarpGradcheck.model_validate(trace["gradcheck"]) if trace.get("gradcheck") else None,
+        warp_gradcheck=WarpGradcheck.model_validate(trace.get("gradcheck")) if trace.get("gradcheck") else None,
     )
 
 
-def _horizon(found: dict[str, Any] | None) -> Horizon | None:
+def _horizon(found: HorizonRow | None) -> Horizon | None:
     if not found:
         return None
     return Horizon.model_validate({**found, "start": found.get("from"), "end": found.get("to")})
 
 
-def _summary(check: dict[str, Any]) -> CheckSummary:
+def _summary(check: Check) -> CheckSummary:
     gradient = check.get("gradient") or {}
     numbers = {k: gradient.get(k) for k in ("autodiff", "finite_difference", "error", "relative_error")}
-    names = {k: (check.get(k) or {}).get("name") for k in ("parameter", "objective")}
+    names = {k: part(check, k).get("name") for k in ("parameter", "objective")}
     return CheckSummary.model_validate({**check, **numbers, **names})

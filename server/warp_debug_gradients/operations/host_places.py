@@ -6,9 +6,10 @@ Source text in, lines out; `*_place` take and give a {"file", "line"}. Never a f
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import NamedTuple
 
 from warp_debug_gradients.operations.constructs import called, parsed
+from warp_debug_gradients.records import Place
 from warp_debug_gradients.workspace import Workspace
 
 PLAIN_MAKERS = {"zeros", "ones", "empty", "full", "zeros_like", "empty_like", "range"}  # make an array, need no adjoint
@@ -16,15 +17,27 @@ RECORDED = {"launch", "launch_tiled", "copy", "clone"}
 LIBRARIES = {"wp", "warp", "np", "numpy", "scipy", "torch", "jax", "cupy"}  # by the names that programs give them
 READS = {"print", "append", "float"}  # statements that only look at a value
 
-Place = dict[str, Any]
+
+class UnrecordedPlace(Place, total=False):
+    """A write that the tape does not record. host: whether NumPy takes part."""
+
+    host: bool
 
 
-def text_of(workspace: Workspace, place: Place | None) -> str | None:
-    """The source of the file that a place lies in."""
-    if not place or not place.get("file") or not place.get("line"):
+class Line(NamedTuple):
+    """A line, and the source of its file."""
+
+    file: str
+    line: int
+    source: str
+
+
+def line_at(workspace: Workspace, place: Place | None) -> Line | None:
+    """The line that a place is, if its file can be read."""
+    file, line = (place.get("file"), place.get("line")) if place else (None, None)
+    if not file or not line or not (workspace.root / file).is_file():
         return None
-    path = workspace.root / place["file"]
-    return path.read_text(errors="replace") if path.is_file() else None
+    return Line(file, line, (workspace.root / file).read_text(errors="replace"))
 
 
 # -- tapes
@@ -32,11 +45,9 @@ def text_of(workspace: Workspace, place: Place | None) -> str | None:
 
 def tape_place(workspace: Workspace, backward: Place | None) -> Place | None:
     """Where the tape starts whose `backward` is called at `backward`, from the source; that call if it is not found."""
-    source = text_of(workspace, backward)
-    if source is None or not backward:
-        return backward
-    line = tape_start(source, backward["line"])
-    return {"file": backward["file"], "line": line} if line else backward
+    call = line_at(workspace, backward)
+    line = tape_start(call.source, call.line) if call else None
+    return {"file": call.file, "line": line} if call and line else backward
 
 
 def tape_start(source: str, backward_line: int) -> int | None:
@@ -72,11 +83,9 @@ def _covers(node: ast.FunctionDef, line: int) -> bool:
 
 def cut_place(workspace: Workspace, tape: Place | None, windows: int) -> Place | None:
     """Where a chain is cut: the loop before the only tape, with steps like those that it records; else the tape's start."""
-    source = text_of(workspace, tape)
-    if source is None or not tape or windows > 1:
-        return tape
-    line = unrecorded_loop(source, tape["line"])
-    return {"file": tape["file"], "line": line} if line else tape
+    start = line_at(workspace, tape) if windows <= 1 else None
+    line = unrecorded_loop(start.source, start.line) if start else None
+    return {"file": start.file, "line": line} if start and line else tape
 
 
 def unrecorded_loop(source: str, tape: int) -> int | None:
@@ -112,9 +121,9 @@ def all_calls(node: ast.AST) -> set[str]:
 
 def swap_place(workspace: Workspace, writer: Place) -> Place | None:
     """`swap_line` for a place."""
-    source = text_of(workspace, writer)
-    line = swap_line(source, writer["line"]) if source is not None else None
-    return {"file": writer["file"], "line": line} if line else None
+    written = line_at(workspace, writer)
+    line = swap_line(written.source, written.line) if written else None
+    return {"file": written.file, "line": line} if written and line else None
 
 
 def swap_line(source: str, line: int) -> int | None:
@@ -217,10 +226,10 @@ def zeroing_line(source: str, backward: int, read: int) -> int | None:
     return min(found, default=None)
 
 
-def zeroing_place(workspace: Workspace, backward: dict[str, Any] | None, read: dict[str, Any]) -> dict[str, Any] | None:
+def zeroing_place(workspace: Workspace, backward: Place | None, read: Place) -> Place | None:
     """`zeroing_line` for two places of one file."""
-    if not backward or not read.get("file") or backward.get("file") != read.get("file"):
+    call, reading = line_at(workspace, backward), line_at(workspace, read)
+    if call is None or reading is None or call.file != reading.file:
         return None
-    path = workspace.root / read["file"]
-    line = zeroing_line(path.read_text(errors="replace"), backward["line"], read["line"]) if path.is_file() else None
-    return {"file": read["file"], "line": line} if line else None
+    line = zeroing_line(reading.source, call.line, reading.line)
+    return {"file": reading.file, "line": line} if line else None

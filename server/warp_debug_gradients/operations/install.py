@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from warp_debug_gradients.errors import UsageError
+from warp_debug_gradients.records import part
 
 NAME = "warp-debug-gradients"
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
@@ -99,9 +100,9 @@ def entry(client: Client) -> dict[str, Any]:
 
 def _edit_json(path: Path, before: str | None, client: Client, wanted: dict[str, Any] | None) -> str | None:
     try:
-        whole = json.loads(before) if before and before.strip() else {}
-        servers = whole.setdefault(client.key, {})
-        if not isinstance(servers, dict):
+        whole: dict[str, Any] = json.loads(before) if before and before.strip() else {}
+        servers: dict[str, Any] = whole.setdefault(client.key, {})
+        if type(servers) is not dict:
             raise ValueError(f"{client.key} is no map")
     except (ValueError, AttributeError) as error:
         snippet = json.dumps({client.key: {NAME: entry(client)}}, indent=2)
@@ -140,7 +141,7 @@ def _edit_toml(path: Path, before: str | None, client: Client, wanted: dict[str,
         raise UsageError(f"{path} has a table [{client.key}.{NAME}] that we have not written. Remove it first.")
     if wanted is None:
         return text if text.strip() else None
-    environment = wanted.get("env") or {}
+    environment = part(wanted, "env")
     lines = [BEGIN, f"[{client.key}.{NAME}]"]
     lines += [f"{name} = {json.dumps(value)}" for name, value in wanted.items() if name != "env"]
     if environment:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from warp_debug_gradients.errors import UsageError
-from warp_debug_gradients.records import part, parts
+from warp_debug_gradients.records import Iteration, Trace, part, parts
 from warp_debug_gradients.schemas import as_float
 
 RISE = 1.05  # a loss this many times the previous one has turned
 
 
-def plan_of(trace: dict[str, Any], positions: list[int]) -> dict[str, Any]:
+def plan_of(trace: Trace, positions: list[int]) -> dict[str, Any]:
     """The job's plan: the iterations at these positions."""
-    return plan_with(trace, [trace["iterations"][position]["plan"] for position in positions])
+    return plan_with(trace, [parts(trace, "iterations")[position]["plan"] for position in positions])
 
 
-def plan_with(trace: dict[str, Any], listed: list[Any]) -> dict[str, Any]:
+def plan_with(trace: Trace, listed: list[Any]) -> dict[str, Any]:
     """A plan of these iterations: how long the watched run and one iteration took, and how much memory."""
     seconds = part(trace, "seconds").get("run")
-    one = (seconds or 0.0) / max(1, len(trace["iterations"]))
+    one = (seconds or 0.0) / max(1, len(parts(trace, "iterations")))
     return {
         "iterations": listed,
         "run_seconds": seconds,
@@ -28,7 +28,13 @@ def plan_with(trace: dict[str, Any], listed: list[Any]) -> dict[str, Any]:
     }
 
 
-def choose_iterations(trace: dict[str, Any], requested: int | None) -> list[int]:
+def iteration_of(trace: Trace, index: int) -> Iteration:
+    """An iteration by its index; one that nothing is known of where the trace has none."""
+    unknown: Iteration = {"index": index, "plan": None}
+    return next((item for item in trace.get("iterations") or [] if item.get("index") == index), unknown)
+
+
+def choose_iterations(trace: Trace, requested: int | None) -> list[int]:
     """Positions in `trace["iterations"]`: the requested one, else the first, the second (some faults need a
     history), and the one at which something turns."""
     iterations = parts(trace, "iterations")
@@ -47,7 +53,7 @@ def choose_iterations(trace: dict[str, Any], requested: int | None) -> list[int]
     return chosen
 
 
-def turning_point(trace: dict[str, Any]) -> int | None:
+def turning_point(trace: Trace) -> int | None:
     """The position of the iteration whose update made something turn: a non-finite gradient's own; for a loss
     that rises or is not finite, the one before."""
     indices = [item.get("index", k) for k, item in enumerate(parts(trace, "iterations"))]
@@ -68,7 +74,7 @@ def first_rise(values: list[float | None]) -> int | None:
     return None
 
 
-def losses(trace: dict[str, Any]) -> list[float | None]:
+def losses(trace: Trace) -> list[float | None]:
     """The summed loss of each iteration; None where backward was seeded and there is no scalar loss."""
     found: list[float | None] = []
     for item in parts(trace, "iterations"):

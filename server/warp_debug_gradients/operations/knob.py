@@ -13,8 +13,9 @@ from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.constructs import parsed
 from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
-from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
+from warp_debug_gradients.operations.iterations import choose_iterations, iteration_of, plan_of
 from warp_debug_gradients.operations.measurement import Measurement, refuse_unusable, script_error
+from warp_debug_gradients.records import Check, Trace
 from warp_debug_gradients.render.text import percent
 from warp_debug_gradients.schemas import BisectStepsRequest, BisectStepsResult, Cause, KnobPoint, NextCall, as_float
 
@@ -85,7 +86,7 @@ class _Table:
     def __init__(self, measurement: Measurement[BisectStepsRequest]) -> None:
         self.measurement = measurement
         self.error: Any = None
-        self.trace: dict[str, Any] = {}
+        self.trace: Trace = {}
         self._points: dict[Number, KnobPoint] = {}
 
     @property
@@ -132,7 +133,7 @@ class _Table:
         share = min(1.0, 0.5 * budget / max(measurement.remaining, 1e-9))
         traced = await measurement.probe("trace", name=f"{name}.trace", share=share, overrides=overrides)
         refuse_unusable(traced, request)
-        trace = traced.result or {}
+        trace = traced.trace
         self.trace = self.trace or trace
         point = KnobPoint(value=value)
         try:
@@ -159,7 +160,7 @@ class _Table:
                 options=OPTIONS,
                 overrides=overrides,
             )
-            checks = (done.result or {}).get("checks") or []
+            checks = done.evaluation.get("checks") or []
             if not checks:
                 point.reason, point.message = "time" if done.timed_out else "not_measured", done.death
                 return point
@@ -169,14 +170,14 @@ class _Table:
             point.seconds = round(time.monotonic() - started, 2)
 
 
-def _fill(point: KnobPoint, check: dict[str, Any], trace: dict[str, Any]) -> None:
+def _fill(point: KnobPoint, check: Check, trace: Trace) -> None:
     gradient = check.get("gradient") or {}
     for name in ("autodiff", "finite_difference", "error", "relative_error"):
         setattr(point, name, gradient.get(name))
     point.verdict, point.reason = check["verdict"], check.get("reason")
     point.objective = (check.get("objective") or {}).get("value")
     point.iteration = check.get("iteration")
-    item = next((i for i in trace["iterations"] if i.get("index") == check.get("iteration")), {})
+    item = iteration_of(trace, check["iteration"])
     point.gradient_norm, point.ops = item.get("gradient_norm"), item.get("ops")
 
 

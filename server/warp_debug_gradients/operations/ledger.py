@@ -14,6 +14,7 @@ from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headli
 from warp_debug_gradients.operations.host_places import numpy_write
 from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
+from warp_debug_gradients.records import Check, JumpRow, Ledger, Place, Trace, WriterRow, parts
 from warp_debug_gradients.schemas import NextCall, Observation, Overwrite, Result, Target, WhatIf, as_float
 from warp_debug_gradients.worker import ProbeOutcome
 from warp_debug_gradients.workspace import Workspace
@@ -40,13 +41,15 @@ class Ended(Exception):
         self.fields = fields
 
 
-async def traced(measurement: Measurement[Any]) -> dict[str, Any]:
+async def traced(measurement: Measurement[Any]) -> Trace:
     """The trace of a program that has something to look into; else `Ended`."""
     outcome = await measurement.trace(TRACE_SHARE)
     refuse_unusable(outcome, measurement.request)
-    trace = {**(outcome.result or {}), "printed": printed_values(outcome.output)} if outcome.result else {}
-    if trace.get("loaded_files"):
-        measurement.evidence.snapshot_sources(trace["loaded_files"])
+    trace = outcome.trace
+    if trace:
+        trace["printed"] = printed_values(outcome.output)
+    if loaded := trace.get("loaded_files"):
+        measurement.evidence.snapshot_sources(loaded)
     if trace.get("status") == "failed" or (not trace and not outcome.timed_out):
         error = script_error(outcome, measurement.interpreter)
         raise Ended(
@@ -65,56 +68,55 @@ async def traced(measurement: Measurement[Any]) -> dict[str, Any]:
     return trace
 
 
-def require_fork(trace: dict[str, Any]) -> None:
+def require_fork(trace: Trace) -> None:
     """The ledger is kept in forked children."""
     if choose_engine("auto", trace) != "fork":
         raise Ended(status="completed", reason="needs_fork", message=why_no_fork(trace), **common(trace))
 
 
-def why_no_fork(trace: dict[str, Any]) -> str:
+def why_no_fork(trace: Trace) -> str:
     """What stands in the way of a fork, for those that have no other way."""
-    if trace.get("unforkable") and not trace.get("uses_cuda"):
-        return f"The ledger forks the program, and {trace['unforkable']}. gradcheck_full_horizon measures it by runs of its own."
+    why = trace.get("unforkable")
+    if why and not trace.get("uses_cuda"):
+        return f"The ledger forks the program, and {why}. gradcheck_full_horizon measures it by runs of its own."
     return SIGNS_OF_CUDA
 
 
-async def quick_check(
-    measurement: Measurement[Any], trace: dict[str, Any], iteration: int | None, share: float = 0.4
-) -> dict[str, Any]:
+async def quick_check(measurement: Measurement[Any], trace: Trace, iteration: int | None, share: float = 0.4) -> Check:
     """The headline of a short gradient check: where it disagrees, along which direction, at which step."""
     chosen = choose_iterations(trace, iteration)
     outcome = await measurement.probe("evaluate", share=share, plan=plan_of(trace, chosen), options=QUICK)
-    checks: list[dict[str, Any]] = (outcome.result or {}).get("checks") or []
+    checks = outcome.evaluation.get("checks") or []
     if not checks:
-        if outcome.timed_out or (outcome.result or {}).get("status") == "stopped":
+        if outcome.timed_out or outcome.evaluation.get("status") == "stopped":
             raise Ended(status="timeout", reason="time", message=explain.NO_TIME, **common(trace))
-        detail = ((outcome.result or {}).get("error") or {}).get("message") or outcome.death or "it reported no check"
+        detail = (outcome.evaluation.get("error") or {}).get("message") or outcome.death or "it reported no check"
         raise ProbeFailed(f"The quick check gave nothing: {detail}. Its output is in {measurement.evidence.relative}.")
     return pick_headline(checks)
 
 
 async def keep_ledger(
     measurement: Measurement[Any],
-    trace: dict[str, Any],
+    trace: Trace,
     iteration: int,
     *,
-    check: dict[str, Any] | None = None,
+    check: Check | None = None,
     share: float = 1.0,
     isolate: bool = True,
     name: str = "ledger",
-) -> tuple[dict[str, Any], ProbeOutcome]:
+) -> tuple[Ledger, ProbeOutcome]:
     """The ledger of one backward call of the iteration, and how its process ended. isolate: launches alone as well."""
     (position,) = choose_iterations(trace, iteration)
-    plan = trace["iterations"][position]["plan"]
+    plan = parts(trace, "iterations")[position]["plan"]
     extra: dict[str, Any] = {"ledger": {**settings(check), "isolate": isolate, "budget_bytes": ledger_bytes()}}
     call = suspicious_call(check)
-    stating = plan.get("objective_calls") or []
+    stating = parts(plan, "objective_calls")
     if call is None and stating and len(plan["backward_calls"]) > len(stating):
         call = stating[-1]  # the head of a chain of tapes: what its tape hands on shows there
     if call is not None:
         extra["call"] = call
     outcome = await measurement.probe("ledger", share=share, name=name, plan={"iterations": [plan]}, **extra)
-    found = outcome.result or {}
+    found = outcome.ledgers
     kept = found.get("ledgers") or []
     trained = ((check or {}).get("parameter") or {}).get("name")
     ledger = next((k for k in kept if (k.get("parameter") or {}).get("name") == trained), None)
@@ -126,9 +128,10 @@ async def keep_ledger(
             seed_against_stated(ledger, check)
         return ledger, outcome
     late = outcome.timed_out or found.get("status") == "stopped" or found.get("reason") == "time"
-    if found.get("reason") and not late:
+    reason = found.get("reason")
+    if reason and not late:
         message = str(found.get("message") or "The ledger could not be kept.")
-        raise Ended(status="completed", reason=found["reason"], message=message, iteration=iteration, **common(trace))
+        raise Ended(status="completed", reason=reason, message=message, iteration=iteration, **common(trace))
     if late:
         message = "Time ran out before the ledger was complete. Shrink the run, or give it longer (timeout_s)."
         raise Ended(status="timeout", reason="time", message=message, iteration=iteration, **common(trace))
@@ -136,7 +139,7 @@ async def keep_ledger(
     raise ProbeFailed(f"The ledger was not kept: {detail}. Its output is in {measurement.evidence.relative}.")
 
 
-def seed_against_stated(ledger: dict[str, Any], check: dict[str, Any]) -> None:
+def seed_against_stated(ledger: Ledger, check: Check) -> None:
     """A tape seeded by arrays has no objective but the one they imply; where another was stated, the seed is held to that.
 
     The check and the ledger measure along the same direction; that they do shows in the same AD.
@@ -146,7 +149,7 @@ def seed_against_stated(ledger: dict[str, Any], check: dict[str, Any]) -> None:
     alone = len(check.get("windows") or []) <= 1 and ((check.get("horizon") or {}).get("windows") or 1) == 1
     if not stated or not alone or not directions or (ledger.get("seed") or {}).get("significant"):
         return
-    direction = directions[settings(check)["direction"]]
+    direction = directions[int(settings(check)["direction"])]
     fd, error, own = (as_float(v) for v in (direction.get("finite_difference"), direction.get("error"),
                                             ledger.get("finite_difference")))  # fmt: skip
     same = abs(as_float(direction.get("autodiff")) - as_float(ledger.get("autodiff"))) <= SAME_AD * abs(fd)
@@ -156,7 +159,7 @@ def seed_against_stated(ledger: dict[str, Any], check: dict[str, Any]) -> None:
         ledger["flat"] = False
 
 
-def place_numpy_writes(workspace: Workspace, ledger: dict[str, Any]) -> None:
+def place_numpy_writes(workspace: Workspace, ledger: Ledger) -> None:
     """No hook sees a write through a NumPy view: where the source shows one statement that makes it, that is its line."""
     for row in ledger.get("overwrites") or []:
         where = row.get("reader") or {}
@@ -165,22 +168,24 @@ def place_numpy_writes(workspace: Workspace, ledger: dict[str, Any]) -> None:
         for writer in jump.get("writers") or []:
             words = str(writer.get("what")).split()  # "a write to temp through a NumPy view"
             variable = words[3] if words[:3] == ["a", "write", "to"] else ""
-            if variable and _place_numpy_write(workspace, writer, variable, jump):
-                jump.update(file=writer["file"], line=writer["line"])
+            found = _place_numpy_write(workspace, writer, variable, jump) if variable else None
+            if found:
+                jump.update(file=found[0], line=found[1])
 
 
-def _place_numpy_write(workspace: Workspace, writer: dict[str, Any], variable: str, where: dict[str, Any]) -> bool:
+def _place_numpy_write(workspace: Workspace, writer: WriterRow, variable: str, where: Place) -> tuple[str, int] | None:
+    """Gives the writer its line."""
     file = writer.get("file") or where.get("file")
     if "NumPy" not in str(writer.get("what")) or not file or not (workspace.root / file).is_file():
-        return False
+        return None
     line = numpy_write((workspace.root / file).read_text(errors="replace"), variable)
     if line is None:
-        return False
+        return None
     writer.update(file=file, line=line, what=f"a write to {variable} through a NumPy view")
-    return True
+    return file, line
 
 
-def settings(check: dict[str, Any] | None) -> dict[str, Any]:
+def settings(check: Check | None) -> dict[str, Any]:
     """Parameter, step and direction for the ledger: those at which the quick check settled."""
     directions = ((check or {}).get("gradient") or {}).get("directions") or []
     wrong = [k for k, d in enumerate(directions) if d.get("verdict") == "disagree"]
@@ -193,7 +198,7 @@ def settings(check: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def suspicious_call(check: dict[str, Any] | None) -> int | None:
+def suspicious_call(check: Check | None) -> int | None:
     """The backward call that is wrong by itself, where the iteration has several; None leaves the choice."""
     windows = (check or {}).get("windows") or []
     if len(windows) < 2:
@@ -201,7 +206,7 @@ def suspicious_call(check: dict[str, Any] | None) -> int | None:
     return next((w["backward_call"] for w in windows if w.get("verdict") == "disagree"), None)
 
 
-def common(trace: dict[str, Any]) -> dict[str, Any]:
+def common(trace: Trace) -> dict[str, Any]:
     """The fields that a trace gives to every result."""
     return {
         "warp_version": trace.get("warp_version"),
@@ -218,7 +223,7 @@ def constructs_of(measurement: Measurement[Any], loaded: list[str]) -> Any:
         if path.suffix == ".py" and path.is_file():
             sources[measurement.workspace.relative(path)] = path.read_text(errors="replace")
 
-    def find(jump: dict[str, Any]) -> list[Construct]:
+    def find(jump: JumpRow) -> list[Construct]:
         kernel = jump.get("kernel")
         if not kernel:
             return []
@@ -241,20 +246,20 @@ def constructs_of(measurement: Measurement[Any], loaded: list[str]) -> Any:
     return find
 
 
-def overwrites(ledger: dict[str, Any]) -> list[Overwrite]:
+def overwrites(ledger: Ledger) -> list[Overwrite]:
     """Harmful ones first."""
     rows = [Overwrite.model_validate(row) for row in ledger.get("overwrites") or []]
     return sorted(rows, key=lambda o: {True: 0, None: 1, False: 2}[o.harmful])
 
 
-def observations(ledger: dict[str, Any]) -> list[Observation]:
+def observations(ledger: Ledger) -> list[Observation]:
     """Things on the tape that are often mistakes."""
     return [Observation.model_validate(o) for o in ledger.get("observations") or []]
 
 
-def what_if(ledger: dict[str, Any]) -> WhatIf | None:
+def what_if(ledger: Ledger) -> WhatIf | None:
     """The backward pass with restored reads."""
-    return WhatIf.model_validate(ledger["what_if"]) if ledger.get("what_if") else None
+    return WhatIf.model_validate(ledger.get("what_if")) if ledger.get("what_if") else None
 
 
 def ended_next(result: Result, request: Target, operation: str) -> NextCall | None:
@@ -270,6 +275,6 @@ def ended_next(result: Result, request: Target, operation: str) -> NextCall | No
     return NextCall(tool="gradcheck_full_horizon", arguments=plain, why="Judges the gradient without the tape.")
 
 
-def _difference(ledger: dict[str, Any]) -> float:
+def _difference(ledger: Ledger) -> float:
     value = as_float(ledger.get("autodiff")) - as_float(ledger.get("finite_difference"))
     return value if value == value else float("inf")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from warp_debug_gradients.operations.constructs import REPAIRS, Construct
+from warp_debug_gradients.operations.host_places import UnrecordedPlace
 from warp_debug_gradients.operations.isolated import in_words as isolated_in_words
 from warp_debug_gradients.operations.isolated import launch_alone, wrong_functions
 from warp_debug_gradients.operations.ledger_evidence import (
@@ -24,6 +25,7 @@ from warp_debug_gradients.operations.ledger_evidence import (
     explained,
     jump_text,
     left_over_text,
+    location,
     merged,
     new_cause,
     overwritten_read,
@@ -38,6 +40,7 @@ from warp_debug_gradients.operations.ledger_evidence import (
     tells_of,
     variables_of,
 )
+from warp_debug_gradients.records import JumpRow, Launch, ObservationRow, OverwriteRow, Place, TermRow, WriterRow
 from warp_debug_gradients.render.text import percent
 from warp_debug_gradients.schemas import Cause, as_float
 from warp_debug_gradients.versions import known_defects
@@ -55,8 +58,7 @@ SCOPES = {
     "after_loss": "End the `with` block after the loss: record nothing else.",
 }
 
-Place = dict[str, Any]
-FindConstructs = Callable[[dict[str, Any]], list[Construct]]
+FindConstructs = Callable[[Launch], list[Construct]]
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Context:
     tape: Place | None = None
     backward: Place | None = None
     inside: bool | None = None
-    unrecorded: Callable[[str], Place | None] = lambda variable: None
+    unrecorded: Callable[[str], UnrecordedPlace | None] = lambda variable: None
     verdict: str | None = None
     windows: int = 1
     parted: bool = False
@@ -114,7 +116,7 @@ def ledger_causes(
 
 def _overwrites(ledger: Ledger, find_constructs: FindConstructs | None, context: Context) -> list[tuple[float, Cause]]:
     """Values that the adjoint needed were changed. Restoring them and getting FD is the proof."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[Any, ...], list[OverwriteRow]] = {}
     for row in ledger.get("overwrites") or []:
         if row.get("harmful"):
             writer = row.get("writer") or {}
@@ -124,7 +126,7 @@ def _overwrites(ledger: Ledger, find_constructs: FindConstructs | None, context:
 
 
 def _overwritten(
-    ledger: Ledger, rows: list[dict[str, Any]], find_constructs: FindConstructs | None, context: Context
+    ledger: Ledger, rows: list[OverwriteRow], find_constructs: FindConstructs | None, context: Context
 ) -> tuple[float, Cause]:
     """One writing line and all that it spoils, the farthest moved first."""
     rows = sorted(rows, key=lambda r: -size_of((r.get("change") or {}).get("relative")))
@@ -173,7 +175,7 @@ def _overwritten(
         confidence="proven" if repairs(what_if) or own else "likely",
         file=place.get("file"),
         line=place.get("line"),
-        via=place.get("via"),
+        via=location(place),
         function=jumps[0].get("function") if jumps else None,
         kernel=reader.get("kernel"),
         variables=names,
@@ -183,13 +185,13 @@ def _overwritten(
     return max((size_of(j.get("share")) for j in jumps), default=0.0), cause
 
 
-def _recorded_late(ledger: Ledger, writer: dict[str, Any]) -> dict[str, Any] | None:
+def _recorded_late(ledger: Ledger, writer: WriterRow) -> ObservationRow | None:
     """The observation that the overwriting launch is on the tape behind the loss."""
     seen = [o for o in ledger.get("observations") or [] if o.get("kind") == "after_loss"]
     return next((o for o in seen if same_line(writer, o)), None)
 
 
-def _scaled_in_place(row: dict[str, Any], find_constructs: FindConstructs | None) -> Construct | None:
+def _scaled_in_place(row: OverwriteRow, find_constructs: FindConstructs | None) -> Construct | None:
     """The `*=` by which a kernel overwrites its own input, if it is one."""
     if row.get("how") != "in_kernel" or not find_constructs:
         return None
@@ -224,14 +226,14 @@ def _unrecorded(ledger: Ledger) -> list[tuple[float, Cause]]:
         ]
         if jump.get("carried") is not None:
             evidence.append(
-                f"the values it writes carry {percent(jump['carried'])} of the derivative, and the adjoint takes "
-                f"{percent(jump['replaced'])} on to the values that it replaced"
+                f"the values it writes carry {percent(jump.get('carried'))} of the derivative, and the adjoint takes "
+                f"{percent(jump.get('replaced'))} on to the values that it replaced"
             )
         found.append((size_of(jump.get("share")), new_cause(code, "likely", jump, variables, evidence, repair, writer)))
     return found
 
 
-def _telling(jump: dict[str, Any]) -> dict[str, Any]:
+def _telling(jump: JumpRow) -> WriterRow:
     """Of several unrecorded writes the last that brings values: a new array is cleared before a launch fills it."""
     writers = jump.get("writers") or [{}]
     filled = [w for w in writers if str(w.get("what")).removesuffix("()") not in CLEARS]
@@ -289,7 +291,7 @@ def _double_counts(ledger: Ledger, context: Context) -> list[tuple[float, Cause]
         if jump is None:
             continue
         evidence = [str(seen.get("message")), jump_text(jump)]
-        variables = [seen["variable"]] if seen.get("variable") else []
+        variables = variables_of([seen])
         where = (context.tape or context.backward or {}) if kind == "tape_reentered" else seen
         cause = new_cause("double_count", "likely", jump, variables, evidence, DOUBLES[kind], where)
         found.append((size_of(jump.get("share")), cause))
@@ -301,24 +303,24 @@ def _tape_scope(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     found: list[tuple[float, Cause]] = []
     for seen in ledger.get("observations") or []:
         if seen.get("kind") == "after_loss":
-            spoilt = [
+            jumps = [
                 j
                 for j in significant_jumps(ledger, "adjoint")
                 if same_line(j, seen) and not overwritten_read(ledger, j)
             ]
-            evidence, where = [jump_text(j) for j in spoilt[:1]], seen
+            evidence, where = [jump_text(j) for j in jumps[:1]], seen
         elif seen.get("kind") == "tape_left_open":
-            spoilt = [
-                *significant_jumps(ledger, "adjoint"),
-                *(t for t in ledger.get("stale") or [] if t.get("significant")),
-            ]
-            evidence = [jump_text(j) if j.get("kernel") else left_over_text(j) for j in spoilt[:2]]
+            jumps = significant_jumps(ledger, "adjoint")
+            left_over = [t for t in ledger.get("stale") or [] if t.get("significant")]
+            evidence = [*map(jump_text, jumps), *map(left_over_text, left_over)][:2]
             where = context.tape or context.backward or {}
         else:
             continue
-        if spoilt:
+        if evidence:
             evidence.insert(0, str(seen.get("message")))
-            cause = new_cause("tape_scope", "likely", spoilt[0], [], evidence, SCOPES[seen["kind"]], where)
+            cause = new_cause(
+                "tape_scope", "likely", jumps[0] if jumps else {}, [], evidence, SCOPES[seen["kind"]], where
+            )
             found.append((math.inf, cause))  # what it spoils are its symptoms
     return found
 
@@ -368,7 +370,7 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         return []  # the tapes of the iteration hand it on to each other
     terms = [t for t in ledger.get("truncated") or [] if t.get("significant")]
     found: list[tuple[float, Cause]] = []
-    before: list[dict[str, Any]] = []
+    before: list[TermRow] = []
     for term in terms:
         name = term.get("variable") or "an array"
         filled = term.get("writer") or {}  # measured; what the source shows is only asked where nothing was seen
@@ -381,7 +383,7 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         made = _made_inside(term, context)
         where = writer or (made or {})
         host = by_host(filled) if filled else bool(writer.get("host"))
-        by = f" by {filled['what']}" if filled else ""
+        by = f" by {filled.get('what')}" if filled else ""
         at = f" (made{by} at {place_text(where)})" if where else ""
         evidence = [
             f"{name}{at} brings {percent(term.get('share'))} of the derivative that no recorded operation put there, "
@@ -405,7 +407,7 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     return found
 
 
-def _made_inside(term: dict[str, Any], context: Context) -> Place | None:
+def _made_inside(term: TermRow, context: Context) -> Place | None:
     """The array's allocation, if it lies between the tape's start and its backward call."""
     made, tape, backward = term.get("allocated") or {}, context.tape or {}, context.backward or {}
     files = {made.get("file"), tape.get("file"), backward.get("file")}
@@ -446,11 +448,12 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Co
             continue
         evidence = [jump_text(jump)]
         if jump.get("share_restored") is not None and jump.get("writers"):
-            evidence.append(f"with clobbered reads restored it is still {percent(jump['share_restored'])}")
+            evidence.append(f"with clobbered reads restored it is still {percent(jump.get('share_restored'))}")
         else:
             evidence.append("what its adjoint read was intact")
         constructs = [c for c in (find_constructs(jump) if find_constructs else []) if c.code not in ONLY_NONFINITE]
-        alone = launch_alone(ledger, jump) or {}
+        alone = launch_alone(ledger, jump)
+        verdict = alone.get("verdict") if alone else None
         if alone:
             evidence.append(isolated_in_words(alone))
         custom = [c for c in constructs if c.code == "custom_gradient"]
@@ -459,7 +462,7 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Co
             for r in wrong_functions(ledger)
             if any(c.text.startswith(f"custom gradient of {r.get('kernel')}:") for c in custom)
         ]
-        if functions and alone.get("verdict") != "right":  # the formula is wrong by itself: nothing else is needed
+        if functions and verdict != "right":  # the formula is wrong by itself: nothing else is needed
             constructs = custom
             evidence += [isolated_in_words(r) for r in functions]
         share = size_of(jump.get("share"))
@@ -467,10 +470,10 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Co
             hidden = construct.code == "native_without_adjoint"  # may lead to arrays that are no arguments
             cause = new_cause(
                 construct.code,
-                _confidence({} if hidden else alone, len(constructs), position),
+                _confidence(None if hidden else verdict, len(constructs), position),
                 jump,
                 [construct.variable] if construct.variable else [],
-                [*evidence, f"{construct.place['file']}:{construct.place['line']}: {construct.text}"],
+                [*evidence, f"{construct.file}:{construct.line}: {construct.text}"],
                 REPAIRS[construct.code],
                 construct.place,
             )
@@ -486,16 +489,16 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Co
         elif not constructs:
             evidence.append("no construct known to break an adjoint was found in its source")
             evidence += known_defects(context.warp, of="kernel")
-            sure = "likely" if alone.get("verdict") == "wrong" else "possible"
+            sure = "likely" if verdict == "wrong" else "possible"
             found.append((share, new_cause("warp_defect", sure, jump, [], evidence, REPAIRS["warp_defect"])))
     return found
 
 
-def _confidence(alone: dict[str, Any], constructs: int, position: int) -> str:
+def _confidence(alone: str | None, constructs: int, position: int) -> str:
     """Of one construct among several: proven where the kernel is wrong by itself and nothing else in it can be it."""
-    if alone.get("verdict") == "right":
+    if alone == "right":
         return "possible"
-    if alone.get("verdict") == "wrong":
+    if alone == "wrong":
         return "proven" if constructs == 1 else "likely" if position == 0 else "possible"
     return "likely" if constructs == 1 else "possible"
 

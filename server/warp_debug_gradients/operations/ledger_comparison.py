@@ -6,19 +6,20 @@ from typing import Any
 
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.bisect_steps import place_of
-from warp_debug_gradients.records import part, parts
+from warp_debug_gradients.records import Ledger, Share, TermRow, parts
 from warp_debug_gradients.schemas import Jump, LedgerSide, Term, as_float
 
 GONE = 0.2  # of a jump, what may be left of one that is gone
 LARGE = 0.02  # a jump of a smaller part of the derivative is none that was worth a repair
 
 
-def ledger_side(run_id: str, kept: dict[str, Any]) -> LedgerSide:
+def ledger_side(run_id: str, kept: Ledger) -> LedgerSide:
     """What one ledger says."""
     jumps = [Jump.model_validate(j) for j in parts(kept, "jumps") if j.get("significant")]
     jumps += [_as_jump(name, t) for name in ("stale", "truncated") for t in parts(kept, name) if t.get("significant")]
-    if part(kept, "seed").get("significant"):
-        jumps.append(_as_jump("seed", kept["seed"]))
+    seed = kept.get("seed")
+    if seed and seed.get("significant"):
+        jumps.append(_as_jump("seed", seed))
     found = ledgers.overwrites(kept)
     harmful = [o for o in found if o.harmful]
     words = f"{len(jumps)} line(s) or term(s) above their noise, {len(harmful)} harmful overwrite(s)"
@@ -45,7 +46,7 @@ def vanished(before: LedgerSide | None, after: LedgerSide | None) -> str | None:
     return None
 
 
-def racing_launch(kept: dict[str, Any]) -> str | None:
+def racing_launch(kept: Ledger) -> str | None:
     """The launch whose threads read what others of them write, where that spoils the gradient."""
     for row in ledgers.overwrites(kept):
         if row.harmful and row.races and row.reader:
@@ -57,7 +58,7 @@ def _identity(jump: Jump) -> tuple[Any, ...]:
     return jump.kind, jump.kernel, jump.function
 
 
-def _as_jump(kind: str, term: dict[str, Any]) -> Jump:
+def _as_jump(kind: str, term: TermRow | Share) -> Jump:
     """A term outside the launches (stale gradient, truncated history, seed) beside the jumps."""
     t = Term.model_validate(term)
     where = t.allocated

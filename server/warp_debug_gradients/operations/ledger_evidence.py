@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from warp_debug_gradients.records import (
+    JumpRow,
+    Launch,
+    Ledger,
+    NamedArray,
+    NonFiniteRow,
+    ObservationRow,
+    OverwriteRow,
+    Place,
+    TermRow,
+    WhatIfRow,
+    WriterRow,
+)
 from warp_debug_gradients.render.text import moved_by, percent
-from warp_debug_gradients.schemas import Cause, as_float
+from warp_debug_gradients.schemas import Cause, Location, as_float
 
 REPAIRED = 0.1  # restoring the reads must leave at most this part of the error,
 REPAIRED_FLOOR = 2e-3  # or a relative error that float32 differences cannot tell from none
 HOST_WRITES = {"numpy", "assign", "__setitem__"}
-Ledger = dict[str, Any]
-
 DOUBLES = {
     "duplicate_launch": "Launch it once.",
     "retain_grad": "Drop retain_grad=True, or write the array once only.",
@@ -21,7 +32,7 @@ DOUBLES = {
 }
 
 
-def repairs(what_if: dict[str, Any]) -> bool:
+def repairs(what_if: WhatIfRow) -> bool:
     """Whether restoring the clobbered reads repairs the gradient."""
     before, after = what_if.get("relative_error_as_is"), what_if.get("relative_error_restored")
     if before is None or after is None:
@@ -34,7 +45,7 @@ def repairs(what_if: dict[str, Any]) -> bool:
     return after < before and after <= max(REPAIRED * before, REPAIRED_FLOOR)
 
 
-def restored_text(what_if: dict[str, Any]) -> str:
+def restored_text(what_if: Mapping[str, Any]) -> str:
     """The what-if in one clause; a change too small to be told by differences is measured against the gradient itself."""
     as_is, restored, fd = (as_float(what_if.get(name)) for name in ("as_is", "restored", "finite_difference"))
     if fd and abs(restored - as_is) < abs(as_is - fd) <= 2 * abs(restored - fd):
@@ -49,7 +60,7 @@ def restored_text(what_if: dict[str, Any]) -> str:
     )
 
 
-def explained(ledger: Ledger, jump: dict[str, Any]) -> bool:
+def explained(ledger: Ledger, jump: JumpRow) -> bool:
     """Whether another rule accounts for an adjoint's jump."""
     if overwritten_read(ledger, jump):
         return True
@@ -60,7 +71,7 @@ def explained(ledger: Ledger, jump: dict[str, Any]) -> bool:
     return disabled_kernel(ledger, jump) or any(tells_of(jump, o) for o in seen)
 
 
-def overwritten_read(ledger: Ledger, jump: dict[str, Any]) -> bool:
+def overwritten_read(ledger: Ledger, jump: JumpRow) -> bool:
     """Whether a harmful overwrite of what the launch read makes up most of its jump.
 
     Restoring what it read does not undo a race: its threads have read what others of them wrote.
@@ -71,40 +82,40 @@ def overwritten_read(ledger: Ledger, jump: dict[str, Any]) -> bool:
     return any(same_line(jump, row.get("reader") or {}) for row in rows)
 
 
-def by_host(writer: dict[str, Any]) -> bool:
+def by_host(writer: WriterRow) -> bool:
     what = str(writer.get("what") or "").lower()
     return "numpy" in what or what.removesuffix("()") in HOST_WRITES
 
 
-def significant_jumps(ledger: Ledger, kind: str) -> list[dict[str, Any]]:
+def significant_jumps(ledger: Ledger, kind: str) -> list[JumpRow]:
     return [j for j in ledger.get("jumps") or [] if j.get("significant") and j.get("kind") == kind]
 
 
-def disabled_kernel(ledger: Ledger, jump: dict[str, Any]) -> bool:
+def disabled_kernel(ledger: Ledger, jump: JumpRow) -> bool:
     seen = [o for o in ledger.get("observations") or [] if o.get("kind") == "backward_disabled"]
     kernel = jump.get("kernel")
     return any(same_line(jump, o) or (kernel and f"{kernel}" in str(o.get("message"))) for o in seen)
 
 
-def tells_of(jump: dict[str, Any], seen: dict[str, Any]) -> bool:
+def tells_of(jump: JumpRow, seen: ObservationRow) -> bool:
     """Whether an observation is about a jump: the same line, or operations of an earlier recording."""
     if seen.get("kind") == "tape_reentered":
         return not jump.get("file") or (jump.get("first_op") or 0) < 0
     return same_line(jump, seen)
 
 
-def same_line(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def same_line(one: Place, other: Place) -> bool:
     return bool(one.get("file")) and (one.get("file"), one.get("line")) == (other.get("file"), other.get("line"))
 
 
 def new_cause(
     code: str,
     confidence: Any,
-    jump: dict[str, Any],
+    jump: Launch,
     variables: list[str],
     evidence: list[str],
     repair: str,
-    where: dict[str, Any] | None = None,
+    where: Place | None = None,
 ) -> Cause:
     place = where if where and where.get("file") else jump
     return Cause(
@@ -112,13 +123,19 @@ def new_cause(
         confidence=confidence,
         file=place.get("file"),
         line=place.get("line"),
-        via=place.get("via"),
+        via=location(place),
         function=jump.get("function"),
         kernel=jump.get("kernel"),
         variables=variables,
         evidence=evidence,
         repair=repair,
     )
+
+
+def location(place: Place) -> Location | None:
+    """The user's own line that called, where a place lies in a library."""
+    called = place.get("via")
+    return Location.model_validate(called) if called else None
 
 
 def merged(causes: Iterable[Cause]) -> list[Cause]:
@@ -135,14 +152,14 @@ def merged(causes: Iterable[Cause]) -> list[Cause]:
     return list(kept.values())
 
 
-def left_over_text(term: dict[str, Any]) -> str:
+def left_over_text(term: TermRow) -> str:
     return (
         f"the gradient of {term.get('variable') or 'an array'} was not zero when backward began: "
         f"{percent(term.get('share'))} of the derivative"
     )
 
 
-def clobbered_text(row: dict[str, Any]) -> str:
+def clobbered_text(row: OverwriteRow) -> str:
     reader, writer, change = row.get("reader") or {}, row.get("writer") or {}, row.get("change") or {}
     relative = change.get("relative")
     moved = f"; its values moved by {moved_by(relative, change.get('max_abs'))}" if relative is not None else ""
@@ -151,15 +168,15 @@ def clobbered_text(row: dict[str, Any]) -> str:
             f"kernel {reader.get('kernel')} (launched at {place_text(reader)}) overwrites its own input {row.get('variable')}"
             f"{moved}"
         )
-    times = f" ({row['ops']} reads)" if (row.get("ops") or 0) > 1 else ""
-    path = f" ({row['path']})" if row.get("path") else ""
+    times = f" ({reads} reads)" if (reads := row.get("ops") or 0) > 1 else ""
+    path = f" ({row.get('path')})" if row.get("path") else ""
     return (
         f"{row.get('variable')}{path} is read by {reader.get('kernel') or 'an op'} at {place_text(reader)}{times} and changed by "
         f"{writer.get('what') or 'something'} at {place_text(writer) or 'an unknown place'} before the adjoint reads it{moved}"
     )
 
 
-def race_text(row: dict[str, Any]) -> str:
+def race_text(row: OverwriteRow) -> str:
     """What a launch does to the forward pass that writes an array which its threads read at others' places."""
     reader = row.get("reader") or {}
     return (
@@ -168,24 +185,24 @@ def race_text(row: dict[str, Any]) -> str:
     )
 
 
-def jump_text(jump: dict[str, Any]) -> str:
-    ops = f" over {jump['ops']} ops" if (jump.get("ops") or 0) > 1 else ""
+def jump_text(jump: JumpRow) -> str:
+    ops = f" over {count} ops" if (count := jump.get("ops") or 0) > 1 else ""
     noise = f" (noise {percent(jump.get('noise'))})" if jump.get("noise") is not None else ""
-    kernel = f" ({jump['kernel']})" if jump.get("kernel") else ""
+    kernel = f" ({jump.get('kernel')})" if jump.get("kernel") else ""
     return f"{place_text(jump) or 'an op'}{kernel} puts in {percent(jump.get('share'))} of the derivative{ops}{noise}"
 
 
-def place_text(where: dict[str, Any]) -> str:
+def place_text(where: Place) -> str:
     """file:line, and the user's line that called it where it lies in a library or is reached from a tape as well."""
     if not where.get("file"):
         return ""
     caller = where.get("off_tape") or where.get("via")
-    called = f" (called from {caller['file']}:{caller['line']})" if caller else ""
-    return f"{where['file']}:{where.get('line')}{called}"
+    called = f" (called from {caller.get('file')}:{caller.get('line')})" if caller else ""
+    return f"{where.get('file')}:{where.get('line')}{called}"
 
 
-def variables_of(rows: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(r["variable"] for r in rows if r.get("variable")))
+def variables_of(rows: Sequence[NamedArray | NonFiniteRow | ObservationRow]) -> list[str]:
+    return list(dict.fromkeys(name for r in rows if (name := r.get("variable"))))
 
 
 def size_of(share: Any) -> float:

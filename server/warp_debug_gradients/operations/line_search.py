@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from warp_debug_gradients.records import part
+from warp_debug_gradients.records import Check, part
 from warp_debug_gradients.schemas import as_float
 
 
@@ -23,7 +23,7 @@ class Line:
     cosine: float | None
 
 
-def line_of(check: dict[str, Any]) -> Line | None:
+def line_of(check: Check) -> Line | None:
     """The line that a check measured."""
     found = check.get("line")
     if not found:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from warp_debug_gradients import __version__, worker
 from warp_debug_gradients.catalogue import described
@@ -115,13 +115,20 @@ class Measurement(Generic[T]):
 
         Opaque plans are handed back as they are.
         """
+        return self._relative(value)
+
+    def _relative(self, value: JsonValue) -> JsonValue:
         if isinstance(value, dict):
             return {
-                k: self.workspace.relative(v) if k == "file" and v else v if k == "plan" else self.relative_files(v)
+                k: v
+                if k == "plan"
+                else self.workspace.relative(v)
+                if k == "file" and isinstance(v, str) and v
+                else self._relative(v)
                 for k, v in value.items()
             }
         if isinstance(value, list):
-            return [self.relative_files(v) for v in value]
+            return [self._relative(v) for v in value]
         return worker.harmless(value) if isinstance(value, str) else value
 
     def base(self) -> dict[str, Any]:
@@ -210,7 +217,7 @@ def _resolve_callable(named: str | None, workspace: Workspace, what: str) -> str
 
 def script_error(outcome: ProbeOutcome, interpreter: Interpreter) -> ScriptError:
     """Why the user's program does not run: the probe's finding, or how the process died."""
-    found = (outcome.result or {}).get("error")
+    found = outcome.trace.get("error")
     if found:
         error = ScriptError.model_validate({"type": "Error", "message": "", **found})
         error.message = shortened(error.message)
@@ -229,7 +236,7 @@ def script_error(outcome: ProbeOutcome, interpreter: Interpreter) -> ScriptError
 
 def refuse_unusable(outcome: ProbeOutcome, request: Target) -> None:
     """Raises where the *request* is wrong, as only the run could show: an override or a parameter that is not there."""
-    trace = outcome.result or {}
+    trace = outcome.trace
     error = trace.get("error") or {}
     if error.get("type") == "OverrideError":
         raise UsageError(

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -65,7 +65,7 @@ class Queue:
         self.waiting: list[asyncio.Event] = []
 
     @asynccontextmanager
-    async def turn(self, timeout_s: float, on_progress: OnProgress | None) -> AsyncIterator[None]:
+    async def turn(self, timeout_s: float, on_progress: OnProgress | None) -> AsyncGenerator[None]:
         """Waits for a free place, reporting the position; gives the place back at the end."""
         if self.running < self.places:
             self.running += 1

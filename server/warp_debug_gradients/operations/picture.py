@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from warp_debug_gradients.records import JumpRow, Ledger
 from warp_debug_gradients.schemas import as_float
 
 LEAST_RANGE = 0.1  # per cent of the derivative that the axes show at least, either way
@@ -14,12 +15,12 @@ COLOURS = ("#c1121f", "#e76f00", "#7209b7", "#0077b6", "#2a9d8f")
 OTHERS = "#9aa0a6"
 
 
-def draw_ledger(ledger: dict[str, Any], path: Path) -> None:
+def draw_ledger(ledger: Ledger, path: Path) -> None:
     """Writes the PNG."""
     ledger_figure(ledger).savefig(path, format="png")
 
 
-def ledger_figure(ledger: dict[str, Any], ink: str = "black") -> Any:
+def ledger_figure(ledger: Ledger, ink: str = "black") -> Any:
     """The tape runs from left (its start) to right (the loss); the adjoint goes from right to left."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -69,10 +70,10 @@ def ledger_figure(ledger: dict[str, Any], ink: str = "black") -> Any:
     return figure
 
 
-def name_of(jump: dict[str, Any]) -> str:
+def name_of(jump: JumpRow) -> str:
     """A launch line in the legend."""
     file = str(jump.get("file") or "?").rsplit("/", 1)[-1]
-    kind = f", {jump['kind']}" if jump.get("kind") not in (None, "adjoint") else ""
+    kind = f", {kind}" if (kind := jump.get("kind")) not in (None, "adjoint") else ""
     share = jump.get("share")
     text = f": {100 * share:.3g}%" if isinstance(share, (int, float)) else ""
     return f"{file}:{jump.get('line')} {jump.get('kernel') or ''}{kind}{text}"

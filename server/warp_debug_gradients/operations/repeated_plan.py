@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from warp_debug_gradients.records import part, parts
+from warp_debug_gradients.records import Check, Trace, part, parts
 
 
-def find_parameters(checks: list[dict[str, Any]], before: dict[str, Any], trace: dict[str, Any]) -> dict[str, str]:
+def find_parameters(checks: list[Check], before: Trace, trace: Trace) -> dict[str, str]:
     """Name of each checked parameter -> its name now; those that are gone are left out.
 
     By name; else it was renamed, if its old name is gone and one new name has its shape and type.
@@ -29,7 +29,7 @@ def find_parameters(checks: list[dict[str, Any]], before: dict[str, Any], trace:
     return found
 
 
-def iterations_to_check(trace: dict[str, Any], checks: list[dict[str, Any]]) -> list[int]:
+def iterations_to_check(trace: Trace, checks: list[Check]) -> list[int]:
     """The iterations of the earlier check, and one after the first that disagreed: a repair is not believed on one."""
     there = [item["index"] for item in parts(trace, "iterations")]
     wanted = [i for i in dict.fromkeys(c["iteration"] for c in checks) if i in there]
@@ -42,12 +42,12 @@ def iterations_to_check(trace: dict[str, Any], checks: list[dict[str, Any]]) -> 
 
 
 def pinned_plans(
-    trace: dict[str, Any], checks: list[dict[str, Any]], names: dict[str, str], iterations: list[int]
+    trace: Trace, checks: list[Check], names: dict[str, str], iterations: list[int]
 ) -> list[dict[str, Any]]:
     """The plans of these iterations, with the earlier check's directions and elements. The trace gets them, too."""
     earlier = {now: then for then, now in names.items()}
     plans: list[dict[str, Any]] = []
-    for item in trace["iterations"]:
+    for item in trace.get("iterations") or []:
         if item["index"] not in iterations:
             continue
         plan = copy.deepcopy(item["plan"])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from warp_debug_gradients.operations.iterations import losses
 from warp_debug_gradients.operations.workflow import WORDS
+from warp_debug_gradients.records import Trace
 
 MOVES = 0.05  # of its first value: a smaller change is no direction
 FEWEST = 3  # printed values
 
 
-def reported_otherwise(trace: dict[str, Any]) -> str | None:
+def reported_otherwise(trace: Trace) -> str | None:
     """The printed loss that goes up while the loss on the tape goes down, or the other way round; None where none does."""
     taped = [v for v in losses(trace) if v is not None]
     if len(taped) < FEWEST or not _direction(taped):

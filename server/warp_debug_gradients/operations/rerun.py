@@ -18,6 +18,7 @@ from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.probe import wire
 from warp_debug_gradients.probe.check import Options, check_iteration, note_updates
 from warp_debug_gradients.probe.evaluator import blank_reply, seconds_of
+from warp_debug_gradients.records import Trace, part
 from warp_debug_gradients.worker import ProbeOutcome, Progress
 
 AT_ONCE = max(1, (os.cpu_count() or 2) - (1 if (os.cpu_count() or 2) > 4 else 0))
@@ -25,7 +26,7 @@ FOLDER = "evaluations"  # in the evidence folder, while the evaluations run
 
 
 async def run_rerun_engine(
-    measurement: Measurement[Any], trace: dict[str, Any], plans: list[Any], options: dict[str, Any] | None = None
+    measurement: Measurement[Any], trace: Trace, plans: list[Any], options: dict[str, Any] | None = None
 ) -> ProbeOutcome:
     """Checks of all plans, also as the probe's `evaluate.json`; incomplete where the time ran out."""
     record = {**measurement.job(), "mode": "evaluate", "plan": {"iterations": plans}, "options": options or {}}
@@ -35,7 +36,7 @@ async def run_rerun_engine(
     timed_out = False
     try:
         for position, plan in enumerate(plans):
-            if measurement.remaining < trace["seconds"]["total"] * 4:
+            if measurement.remaining < part(trace, "seconds")["total"] * 4:
                 timed_out = True
                 break
             ends = measurement.elapsed + measurement.remaining / (len(plans) - position)
@@ -95,5 +96,5 @@ class _Engine:
         reply = (outcome.result or {}).get("reply")
         if reply is not None:
             return {**wire.unpack(reply), "seconds": seconds}
-        error = (outcome.result or {}).get("error") or {}
+        error = part(outcome.result, "error")
         return blank_reply(error.get("message") or outcome.death or "the program ended before its backward call")

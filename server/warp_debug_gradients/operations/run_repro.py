@@ -8,6 +8,7 @@ from typing import Any
 from warp_debug_gradients.evidence import finished_runs, read_result
 from warp_debug_gradients.metrics import printed_series
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
+from warp_debug_gradients.records import Iteration, Trace, part
 from warp_debug_gradients.schemas import (
     ArrayInfo,
     IterationHealth,
@@ -39,9 +40,9 @@ async def run_repro(
 
 def build_result(measurement: Measurement[RunReproRequest], outcome: ProbeOutcome) -> RunReproResult:
     """The trace as the operation's result."""
-    trace = outcome.result or {}
-    if trace.get("loaded_files"):
-        measurement.evidence.snapshot_sources(trace["loaded_files"])
+    trace = outcome.trace
+    if loaded := trace.get("loaded_files"):
+        measurement.evidence.snapshot_sources(loaded)
     blocked = trace.get("status") == "failed" or (not trace and not outcome.timed_out)
     stopped = not blocked and (trace.get("status") == "stopped" or outcome.timed_out)
     iterations = trace.get("iterations") or []
@@ -53,7 +54,7 @@ def build_result(measurement: Measurement[RunReproRequest], outcome: ProbeOutcom
         error=script_error(outcome, measurement.interpreter) if blocked else None,
         warp_version=trace.get("warp_version"),
         device=trace.get("device"),
-        seconds=trace.get("seconds") or {"total": round(outcome.seconds, 3)},
+        seconds=part(trace, "seconds") or {"total": round(outcome.seconds, 3)},
         notes=trace.get("notes") or [],
         metrics=printed_series(outcome.output),
     )
@@ -67,23 +68,23 @@ def build_result(measurement: Measurement[RunReproRequest], outcome: ProbeOutcom
     return result
 
 
-def _add_findings(result: RunReproResult, trace: dict[str, Any], iterations: list[dict[str, Any]]) -> None:
+def _add_findings(result: RunReproResult, trace: Trace, iterations: list[Iteration]) -> None:
     result.parameters = [ArrayInfo.model_validate(p) for p in trace.get("parameters") or []]
     result.leaves = [ArrayInfo.model_validate(p) for p in trace.get("leaves") or []]
     result.objectives = [ObjectiveInfo.model_validate(o) for o in trace.get("objectives") or []]
     result.iterations = [iteration_health(item) for item in iterations]
     result.iterations_seen = trace.get("iterations_seen") or len(iterations)
-    result.nonfinite = NonFinite.model_validate(trace["nonfinite"]) if trace.get("nonfinite") else None
-    result.structure = Structure.model_validate(trace["structure"]) if trace.get("structure") else None
+    result.nonfinite = NonFinite.model_validate(trace.get("nonfinite")) if trace.get("nonfinite") else None
+    result.structure = Structure.model_validate(trace.get("structure")) if trace.get("structure") else None
     result.parameter = ", ".join(p.name for p in result.parameters) or None
     result.objective = result.objectives[0].name if result.objectives else None
     result.blind_spots = ["Nothing was said about the gradient's correctness: run_repro measures no derivative."]
 
 
-def iteration_health(item: dict[str, Any]) -> IterationHealth:
+def iteration_health(item: Iteration) -> IterationHealth:
     """One iteration of the trace, without the plan."""
     calls = item.get("backward_calls")
-    return IterationHealth.model_validate({**item, "backward_calls": len(calls) if isinstance(calls, list) else calls})
+    return IterationHealth.model_validate({**item, "backward_calls": len(calls) if calls is not None else None})
 
 
 def workspace_knobs(workspace: Workspace, files: list[Any]) -> list[Knob]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from warp_debug_gradients.patterns import STRONG, Hit
+from warp_debug_gradients.records import Check
 from warp_debug_gradients.schemas import Cause
 
 UNEXPLAINED = "warp_defect"  # what a jump is called whose kernel shows no known construct
@@ -43,7 +43,7 @@ def with_leads(causes: list[Cause], hits: Sequence[Hit], wrong: bool) -> list[Ca
     return causes
 
 
-def at_their_constructs(situation: list[Cause], check: dict[str, Any], hits: Sequence[Hit]) -> list[Cause]:
+def at_their_constructs(situation: list[Cause], check: Check, hits: Sequence[Hit]) -> list[Cause]:
     """What an undecided check amounts to, placed at the construct that the source shows for it.
 
     A gradient of exactly zero whose differences do not settle, with a cast, floor or comparison on the way, is

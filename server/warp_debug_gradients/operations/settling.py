@@ -16,6 +16,7 @@ from typing import Any
 from warp_debug_gradients.operations.iterations import losses
 from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.operations.solver_loops import SolverLoop, read, solver_loops
+from warp_debug_gradients.records import Trace
 from warp_debug_gradients.render.text import percent
 from warp_debug_gradients.schemas import Cause, as_float
 
@@ -37,7 +38,7 @@ class Passes:
     gradient_norm: float
 
 
-async def unsettled(measurement: Measurement[Any], trace: dict[str, Any]) -> tuple[list[Cause], list[str]]:
+async def unsettled(measurement: Measurement[Any], trace: Trace) -> tuple[list[Cause], list[str]]:
     """What the solver loops of the loaded files amount to: causes, and what is ruled out."""
     causes: list[Cause] = []
     ruled_out: list[str] = []
@@ -119,21 +120,21 @@ async def _at(measurement: Measurement[Any], loop: SolverLoop, count: int) -> Pa
     """The program watched with another count; None where that gave nothing."""
     overrides = {**measurement.request.overrides, loop.knob: count}
     outcome = await measurement.probe("trace", name=f"settling-{count}", share=TIME_SHARE, overrides=overrides)
-    return _passes(outcome.result or {}, count)
+    return _passes(outcome.trace, count)
 
 
-def present_seconds(trace: dict[str, Any]) -> float:
+def present_seconds(trace: Trace) -> float:
     """What one iteration of the watched run took."""
     return float((trace.get("seconds") or {}).get("run") or 0.0) / max(len(trace.get("iterations") or []), 1)
 
 
-def _passes(trace: dict[str, Any], count: int) -> Passes | None:
+def _passes(trace: Trace, count: int) -> Passes | None:
     """The numbers of a trace's first iteration, if it has them."""
     iterations = trace.get("iterations") or []
     values = losses(trace)[:1]
     if not iterations or not values or values[0] is None or iterations[0].get("gradient_norm") is None:
         return None
-    found = Passes(count, values[0], as_float(iterations[0]["gradient_norm"]))
+    found = Passes(count, values[0], as_float(iterations[0].get("gradient_norm")))
     return found if math.isfinite(found.objective) and math.isfinite(found.gradient_norm) else None
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from warp_debug_gradients.operations import explain
 from warp_debug_gradients.operations.line_search import Line, line_of, line_sentence
 from warp_debug_gradients.operations.reported import reported_otherwise
+from warp_debug_gradients.records import Check, Place, Trace
 from warp_debug_gradients.schemas import Cause, Isolated, ScriptError, as_float
 
 
@@ -61,13 +61,13 @@ CHAOTIC = Situation(
 STEEP = 100.0  # the change that AD predicts at an ordinary step, in multiples of the whole objective
 
 
-def situations(check: dict[str, Any]) -> list[Cause]:
+def situations(check: Check) -> list[Cause]:
     """What an inconclusive check says about the program, with the numbers."""
     found = SITUATIONS.get(check.get("reason") or "") or (CHAOTIC if is_chaotic(check) else None)
     if check["verdict"] != "inconclusive" or found is None:
         return []
-    window = next((w for w in check.get("windows") or [] if w.get("file")), {})
-    place = window or (check.get("horizon") or {}).get("to") or {}
+    window = next((w for w in check.get("windows") or [] if w.get("file")), None)
+    place: Place = window or (check.get("horizon") or {}).get("to") or {}
     return [
         Cause(
             code=found.code,
@@ -81,7 +81,7 @@ def situations(check: dict[str, Any]) -> list[Cause]:
     ]
 
 
-def rounded_away(situation: list[Cause], check: dict[str, Any], isolated: Sequence[Isolated]) -> list[Cause]:
+def rounded_away(situation: list[Cause], check: Check, isolated: Sequence[Isolated]) -> list[Cause]:
     """Stairs that AD does not see, and a launch whose outputs are too coarse for what it passes on: their digits are the stairs."""
     directions = (check.get("gradient") or {}).get("directions") or []
     coarse = next((row for row in isolated if row.blamed and row.reason == "quantised"), None)
@@ -108,7 +108,7 @@ def rounded_away(situation: list[Cause], check: dict[str, Any], isolated: Sequen
     ]
 
 
-def is_chaotic(check: dict[str, Any]) -> bool:
+def is_chaotic(check: Check) -> bool:
     """Differences agree with AD at fine steps, and AD predicts absurd changes at the steps that differ."""
     directions = (check.get("gradient") or {}).get("directions") or []
     value = as_float((check.get("objective") or {}).get("value"))
@@ -117,16 +117,16 @@ def is_chaotic(check: dict[str, Any]) -> bool:
     return check.get("reason") == "scale_dependent" and bool(finite) and max(finite) > STEEP * abs(value) > 0.0
 
 
-def _numbers(check: dict[str, Any]) -> list[str]:
+def _numbers(check: Check) -> list[str]:
     """What was measured, in the check's own words and numbers."""
     said = str(check.get("message") or "").strip().rstrip(".")
-    values = [as_float(v) for v in (check.get("repeats") or {}).get("values") or [] if v is not None]
+    values = [as_float(v) for v in (check.get("repeats") or {}).get("values") or []]
     spread = max(values) - min(values) if values and all(map(math.isfinite, values)) else 0.0
     repeats = [f"{len(values)} repeats of the objective spread over {spread:.3g}"] if spread else []
     return ([said] if said else []) + repeats
 
 
-def right(checks: list[dict[str, Any]], trace: dict[str, Any]) -> Cause:
+def right(checks: list[Check], trace: Trace) -> Cause:
     """Every check agrees: the gradient is right, and the complaint has another reason."""
     check = checks[0]
     gradient = check.get("gradient") or {}

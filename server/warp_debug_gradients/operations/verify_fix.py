@@ -35,6 +35,7 @@ from warp_debug_gradients.operations.source_changes import (
     shortened,
 )
 from warp_debug_gradients.operations.workflow import judge_workflow, run_health, run_workflow
+from warp_debug_gradients.records import Trace, parts
 from warp_debug_gradients.schemas import (
     Baseline,
     Cause,
@@ -63,9 +64,9 @@ async def verify_fix(
     measurement = Measurement(OPERATION, request, workspace, on_progress)
     outcome = await measurement.trace(TRACE_SHARE)
     refuse_unusable(outcome, request)
-    trace = outcome.result or {}
-    if trace.get("loaded_files"):
-        measurement.evidence.snapshot_sources(trace["loaded_files"])
+    trace = outcome.trace
+    if loaded := trace.get("loaded_files"):
+        measurement.evidence.snapshot_sources(loaded)
     result = VerifyFixResult(
         **measurement.base(),
         **ledgers.common(trace),
@@ -121,7 +122,7 @@ def _has_obstacle(
     result: VerifyFixResult, measurement: Measurement[Any], baseline: RecordedCheck, outcome: ProbeOutcome
 ) -> bool:
     """Whether the check cannot be repeated; the result then says why."""
-    trace = outcome.result or {}
+    trace = outcome.trace
     headline = baseline.headline
     name, index = headline["parameter"]["name"], headline["iteration"]
     stopped = trace.get("status") == "stopped" or outcome.timed_out
@@ -133,10 +134,9 @@ def _has_obstacle(
             f"The program ran for the baseline and does not run any more: {said}. No gradient was measured."
         )
         return True
-    if baseline.trace.get("device") and trace.get("device") and baseline.trace["device"] != trace["device"]:
-        raise BaselineError(
-            f"Not compared: the baseline was measured on {baseline.trace['device']}, this run on {trace['device']}."
-        )
+    before, now = baseline.trace.get("device"), trace.get("device")
+    if before and now and before != now:
+        raise BaselineError(f"Not compared: the baseline was measured on {before}, this run on {now}.")
     indices = [item["index"] for item in trace.get("iterations") or []]
     if index not in indices and stopped:
         result.status, result.reason = "timeout", "time"
@@ -165,7 +165,7 @@ def _has_obstacle(
 
 
 async def _measure(
-    result: VerifyFixResult, measurement: Measurement[VerifyFixRequest], baseline: RecordedCheck, trace: dict[str, Any]
+    result: VerifyFixResult, measurement: Measurement[VerifyFixRequest], baseline: RecordedCheck, trace: Trace
 ) -> None:
     """The check at the baseline's iterations and a later one, compared with the baseline; then the ledger."""
     names = find_parameters(baseline.checks, baseline.trace, trace)
@@ -177,18 +177,18 @@ async def _measure(
     done = await gradcheck.evaluate(
         measurement, trace, plan_with(trace, plans), engine, share=CHECK_SHARE, options=baseline.options
     )
-    checks: list[dict[str, Any]] = (done.result or {}).get("checks") or []
-    stopped = done.timed_out or (done.result or {}).get("status") == "stopped"
+    checks = done.evaluation.get("checks") or []
+    stopped = done.timed_out or done.evaluation.get("status") == "stopped"
     if not checks:
         if not stopped:
-            detail = ((done.result or {}).get("error") or {}).get("message") or done.death or "it reported no check"
+            detail = (done.evaluation.get("error") or {}).get("message") or done.death or "it reported no check"
             raise ProbeFailed(f"The check gave nothing: {detail}. Its output is in {measurement.evidence.relative}.")
         result.status, result.reason, result.message = "timeout", "time", explain.NO_TIME
         return
     changed = bool(result.files) or any(c.what == "warp" for c in result.changes)
     before, after = Side(baseline.trace, baseline.checks), Side(trace, checks)
     earlier = earlier_ledger(measurement.workspace, baseline)
-    racing = racing_launch(measurement.relative_files(earlier.ledger) if earlier else {})
+    racing = racing_launch(measurement.relative_files(earlier.ledger)) if earlier else None
     comparison = compare(before, after, names, changed=changed, racing=racing)
     _take(result, comparison, before, after, stopped)
     await _keep_ledgers(result, measurement, baseline, earlier, trace, comparison)
@@ -238,13 +238,13 @@ async def _keep_ledgers(
     measurement: Measurement[VerifyFixRequest],
     baseline: RecordedCheck,
     earlier: RecordedCheck | None,
-    trace: dict[str, Any],
+    trace: Trace,
     comparison: Comparison,
 ) -> None:
     """Where what is left comes from; and the ledger of the baseline, if a run in the evidence kept it: `earlier`."""
     for run in (earlier, baseline):
         if run and not result.causes_before:
-            result.causes_before = [Cause.model_validate(c) for c in run.result.get("causes") or []]
+            result.causes_before = [Cause.model_validate(c) for c in parts(run.result, "causes")]
     if earlier and earlier.ledger:
         result.ledger_before = ledger_side(earlier.run_id, measurement.relative_files(earlier.ledger))
     else:
@@ -322,9 +322,9 @@ async def _run_workflow(
     elif request.workflow:
         done, why = await run_workflow(measurement, outcome)
     name = before.name if before else None
-    after = run_health(done.output, done.result or {}, full_size=True, name=name) if done else None
+    after = run_health(done.output, done.trace, full_size=True, name=name) if done else None
     if after is None and not full:  # at least like with like, under the overrides
-        after = run_health(outcome.output, outcome.result or {}, full_size=False, name=name)
+        after = run_health(outcome.output, outcome.trace, full_size=False, name=name)
     result.workflow = judge_workflow(request, measurement.interpreter.path, before, after, why)
     if not request.workflow and full:
         result.workflow.status = "skipped" if after is None else result.workflow.status

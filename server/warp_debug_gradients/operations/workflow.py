@@ -15,6 +15,7 @@ from typing import Any
 from warp_debug_gradients.metrics import printed_values
 from warp_debug_gradients.operations.iterations import losses
 from warp_debug_gradients.operations.measurement import Measurement
+from warp_debug_gradients.records import Trace
 from warp_debug_gradients.schemas import Health, RunHealth, Target, Workflow
 from warp_debug_gradients.worker import ProbeOutcome
 
@@ -35,7 +36,7 @@ def health(values: Sequence[float]) -> Health:
     return "decreasing" if last < first - PROGRESS * abs(first) else "stalled"
 
 
-def run_health(output: str, trace: dict[str, Any], *, full_size: bool, name: str | None = None) -> RunHealth | None:
+def run_health(output: str, trace: Trace, *, full_size: bool, name: str | None = None) -> RunHealth | None:
     """The printed loss (or the one called `name`); where none is printed, the losses handed to backward."""
     printed = {k: v for k, v in printed_values(output).items() if len(v) >= 2}
     if name in printed:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from warp_debug_gradients.catalogue import CATALOGUE
-from warp_debug_gradients.records import part, parts
+from warp_debug_gradients.records import Ledger, part, parts
 from warp_debug_gradients.report import tables
 from warp_debug_gradients.report.tables import Table
 
@@ -43,7 +43,7 @@ class Records:
     job: dict[str, Any]
     trace: dict[str, Any]
     checks: list[dict[str, Any]]
-    ledger: dict[str, Any]
+    ledger: Ledger
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Story:
 
 def read_records(folder: Path) -> Records:
     """Reads what is there."""
-    ledgers: list[dict[str, Any]] = _read(folder / "ledger.json").get("ledgers") or [{}]
+    ledgers = parts(_read(folder / "ledger.json"), "ledgers") or [{}]
     return Records(
         folder=folder,
         result=_read(folder / "result.json"),

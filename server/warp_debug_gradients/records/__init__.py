@@ -1,0 +1,47 @@
+"""The types of a run's JSON: what the probe writes, and what the server reads back from the evidence."""
+
+from warp_debug_gradients.records.base import Place, Record, part, parts
+from warp_debug_gradients.records.check import Check, Evaluation, HorizonRow, Numbers
+from warp_debug_gradients.records.ledger import (
+    AloneRow,
+    JumpRow,
+    Launch,
+    Ledger,
+    Ledgers,
+    NamedArray,
+    NonFiniteRow,
+    ObservationRow,
+    OverwriteRow,
+    Share,
+    TermRow,
+    WhatIfRow,
+    WriterRow,
+)
+from warp_debug_gradients.records.trace import GradientRead, Iteration, Trace
+
+__all__ = [
+    "AloneRow",
+    "Check",
+    "Evaluation",
+    "GradientRead",
+    "HorizonRow",
+    "Iteration",
+    "JumpRow",
+    "Launch",
+    "Ledger",
+    "Ledgers",
+    "NamedArray",
+    "NonFiniteRow",
+    "Numbers",
+    "ObservationRow",
+    "OverwriteRow",
+    "Place",
+    "Record",
+    "Share",
+    "TermRow",
+    "Trace",
+    "WhatIfRow",
+    "WriterRow",
+    "part",
+    "parts",
+]

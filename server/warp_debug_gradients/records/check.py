@@ -1,0 +1,140 @@
+"""evaluate.json: gradients against differences, one check an iteration and parameter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from warp_debug_gradients.records.base import Number, Place
+from warp_debug_gradients.records.trace import Array, Error, GradientRead, Objective
+
+if TYPE_CHECKING:
+    from typing_extensions import Required
+
+Verdict = Literal["agree", "disagree", "inconclusive"]
+HorizonRow = TypedDict(
+    "HorizonRow", {"windows": int, "ops": int, "full": bool, "from": Place, "to": Place}, total=False
+)  # 'from' is a keyword: no class can have it
+
+
+class Numbers(TypedDict, total=False):
+    """One derivative, both ways. error: of the finite difference, by itself."""
+
+    autodiff: Number
+    finite_difference: Number
+    error: Number
+    relative_error: Number
+    verdict: Verdict
+
+
+class DirectionRow(Numbers, total=False):
+    """A directional derivative."""
+
+    label: Required[str]
+    reason: str
+    step: Number
+
+
+class Element(Numbers, total=False):
+    """One component of the gradient."""
+
+    index: Required[int]
+    component: str
+    ratio: Number
+
+
+class Gradient(Numbers, total=False):
+    """The numbers of the check: those of the direction that tells most, and all of them."""
+
+    directions: list[DirectionRow]
+    elements: list[Element]
+
+
+class WindowRow(Numbers, Place, total=False):
+    """One backward call by itself: its own gradient against its own loss."""
+
+    backward_call: Required[int]
+
+
+class Consumed(TypedDict, total=False):
+    """The gradient that the update uses. parts: reads whose sum it is."""
+
+    when: str
+    calls: list[int]
+    discarded: list[int]
+    edited: bool
+    norm: Number
+    parts: int
+    read: GradientRead
+
+
+class Signature(TypedDict, total=False):
+    """How the error looks."""
+
+    kind: str
+    factor: Number
+    message: str
+
+
+class Repeats(TypedDict, total=False):
+    """The objective evaluated again with nothing changed."""
+
+    values: list[Number]
+    reproducible: bool
+
+
+class Start(TypedDict, total=False):
+    """The point at which the derivative is taken."""
+
+    digest: Required[str]
+    rms: Number
+    first: list[Number]
+
+
+class Line(TypedDict, total=False):
+    """The objective along the negative gradient: (rate, objective)."""
+
+    points: Required[list[tuple[Number, Number | None]]]
+    best: Number
+    falls: bool
+    limit: Number
+    base: Number
+
+
+class Update(TypedDict, total=False):
+    """What the update really did. rate: the effective learning rate; cosine: of its step and the negative gradient."""
+
+    rate: Number
+    cosine: Number
+    length: Number
+
+
+class Check(TypedDict, total=False):
+    """One checked iteration and parameter."""
+
+    iteration: Required[int]
+    parameter: Required[Array]
+    objective: Objective
+    horizon: HorizonRow
+    verdict: Required[Verdict]
+    reason: str
+    message: str
+    gradient: Gradient
+    signature: Signature
+    windows: list[WindowRow]
+    repeats: Repeats
+    consumed: Consumed
+    start: Start
+    evaluations: int
+    not_covered: list[str]
+    line: Line
+    update: Update
+
+
+class Evaluation(TypedDict, total=False):
+    """The whole file."""
+
+    status: str
+    error: Error
+    engine: str
+    checks: list[Check]
+    gradcheck: dict[str, Any]
