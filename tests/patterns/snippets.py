@@ -64,6 +64,22 @@ def host(text: str) -> str:
 
 
 FOUND = {
+    "a launch onto its own input": [
+        host("""
+with wp.Tape() as tape:
+    wp.launch(square, N, inputs=[x], outputs=[x])  #!
+    wp.launch(total, N, inputs=[x], outputs=[loss])
+tape.backward(loss)
+"""),
+        host("""
+states = [vec(), *[vec()] * 20]
+with wp.Tape() as tape:
+    for t in range(20):
+        wp.launch(square, N, inputs=[states[t]], outputs=[states[t + 1]])  #!
+    wp.launch(total, N, inputs=[states[20]], outputs=[loss])
+tape.backward(loss)
+"""),
+    ],
     "write after read": [
         host("""
 with wp.Tape() as tape:
@@ -734,6 +750,29 @@ tape.backward(loss)
 }
 
 HARMLESS = {
+    "a launch onto its own input": [
+        host("""
+states = [vec(), *[vec() for _ in range(20)]]
+with wp.Tape() as tape:
+    for t in range(20):
+        wp.launch(square, N, inputs=[states[t]], outputs=[states[t + 1]])
+    wp.launch(total, N, inputs=[states[20]], outputs=[loss])
+tape.backward(loss)
+"""),
+        host("""
+track = wp.zeros(2 * N, dtype=float, requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(square, N, inputs=[track[:N]], outputs=[track[N:]])
+    wp.launch(total, N, inputs=[track[N:]], outputs=[loss])
+tape.backward(loss)
+"""),  # two halves of one array
+        host("""
+with wp.Tape() as tape:
+    wp.launch(total, N, inputs=[x], outputs=[loss])
+wp.launch(square, N, inputs=[x], outputs=[x])
+tape.zero()
+"""),  # on no tape
+    ],
     "write after read": [
         host("""
 with wp.Tape() as tape:

@@ -39,6 +39,15 @@ SELF_OVERWRITE = Pattern(
 )  # fmt: skip
 
 
+OWN_INPUT = Pattern(
+    "a launch onto its own input", "overwrite",
+    "what the adjoint reads is the result by then; and where a thread reads another's element, the forward values "
+    "depend on the order of the threads",
+    "no element is both read and written, or the adjoint of that read is not used",
+    "Give the launch another array for its output ([make() for _ in range(n)], not [make()] * n).",
+)  # fmt: skip
+
+
 @dataclass
 class Read:
     """A recorded read whose value an adjoint needs."""
@@ -98,10 +107,28 @@ def _along_the_tape(story: Story) -> Iterator[Hit]:
             known.update(t.array.root for t in event.touches)
             known.update(a.root for a in (event.array, event.other) if a is not None)
             if event.tape not in done and event.kind == "launch" and carries(event):
+                if id(event.node) not in {node for node, _ in said}:
+                    yield from _onto_its_input(story, event, said)
                 for touch in event.touches:
                     asked = [a.requires_grad for a in touch.needed_for]
                     if touch.loaded and any(flag is not False for flag in asked):
                         pending.setdefault(event.tape, []).append(Read(event, touch, True in asked))
+
+
+def _onto_its_input(story: Story, event: Event, said: set[tuple[int, int]]) -> Iterator[Hit]:
+    """One array as two arguments of a launch, the one read and the other written."""
+    for read in event.touches:
+        for write in event.touches:
+            if write is read or not read.loaded or not (write.stored or write.updated) or not read.needed_for:
+                continue
+            if write.array is not read.array or not meet(read.load_slots, write.store_slots):  # views may be disjoint
+                continue
+            said.add((id(event.node), id(event.node)))
+            array = read.array
+            detail = f"{array.label} is read as {read.path} and written as {write.path} by {event.what}"
+            strong = True in [a.requires_grad for a in read.needed_for] and not event.conditional
+            yield story.report(OWN_INPUT, event, detail, strong=strong, array=array, related=[made(array.root)])
+            return
 
 
 def _overwrite(story: Story, event: Event, read: Read, array: Array) -> Hit:
