@@ -277,11 +277,7 @@ def test_the_repair_of_a_race_moves_the_forward_values(tmp_path):
     program = truths.named("caterpillar")
     text = (program.folder / "main.py").read_text()
     (tmp_path / "train.py").write_text(text)
-    code, found = command(
-        tmp_path, "diagnose", "train.py", "--python", sys.executable, "--timeout", TIMEOUT, "--json", "--detail", "full"
-    )
-    assert (code, found["causes"][0]["code"]) == (1, "overwrite"), found["message"]
-    assert "the order of the threads" in " ".join(found["causes"][0]["evidence"])
+    baseline(tmp_path)
     (fix,) = program.truth["fix"]
     (tmp_path / "train.py").write_text(edited(text, [(fix["old"], fix["new"])]))
     code, result = verify(tmp_path, "--no-workflow")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from warp_debug_gradients.operations.forward_change import (
     Side,
     directions,
+    ended_race,
     forward_changes,
     same_point,
     whole_error,
@@ -49,13 +50,8 @@ class Comparison:
         return [c for c in self.changes if c.masks]
 
 
-def compare(
-    before: Side, after: Side, names: dict[str, str], *, changed: bool, racing: str | None = None
-) -> Comparison:
-    """The outcome. `names`: parameter before -> parameter now; `changed`: whether any loaded file was edited.
-
-    racing: the launch, before the edit, whose threads read what others of them wrote.
-    """
+def compare(before: Side, after: Side, names: dict[str, str], *, changed: bool) -> Comparison:
+    """The outcome. `names`: parameter before -> parameter now; `changed`: whether any loaded file was edited."""
     pairs = [
         (b, a)
         for b in before.checks
@@ -67,13 +63,14 @@ def compare(
         text = f"The check of {headline['parameter']['name']} in iteration {headline['iteration']} was not repeated."
         return Comparison("inconclusive", "not_measured", text, pairs)
     pairs.sort(key=lambda p: p[0] is not headline)
-    result = Comparison("inconclusive", None, "", pairs, forward_changes(before, after, pairs, racing is not None))
+    result = Comparison("inconclusive", None, "", pairs, forward_changes(before, after, pairs))
     unwitnessed = witnessed(before, after, pairs)
     if unwitnessed:
         result.blind_spots.append(unwitnessed)
     _decide(result, headline, now, after, changed)
     moved = next((c for c in result.changes if c.what == "derivative" and not c.masks), None)
-    if result.outcome == "fixed" and racing and moved:
+    racing = ended_race(before, after) if result.outcome == "fixed" and moved else None
+    if racing:
         result.message += (
             f" That is what a repair of {racing} does: its threads read what others of them wrote, so that their order "
             "decided the forward values."

@@ -115,17 +115,19 @@ def derivative_moved(before: Check, after: Check) -> tuple[float, float] | None:
     return moved / size, own / size
 
 
-def forward_changes(
-    before: Side, after: Side, pairs: list[tuple[Check, Check]], racing: bool = False
-) -> list[ForwardChange]:
-    """What of the program itself is not as it was; the changes that mask come first.
+def ended_race(before: Side, after: Side) -> str | None:
+    """The launch whose threads read what others of them wrote, and do so no more: that changes the forward values."""
+    now = {race.get("kernel") for race in parts(part(after.trace, "structure"), "races")}
+    gone = (r for r in parts(part(before.trace, "structure"), "races") if r.get("kernel") not in now)
+    return next((f"{race.get('kernel')} (launched at {race.get('file')}:{race.get('line')})" for race in gone), None)
 
-    racing: threads of a launch read what others wrote, before the edit: its repair changes the forward values, too.
-    """
+
+def forward_changes(before: Side, after: Side, pairs: list[tuple[Check, Check]]) -> list[ForwardChange]:
+    """What of the program itself is not as it was; the changes that mask come first."""
     noise = max(before.run_noise(), after.run_noise())
     fault = max((whole_error(b) for b, _ in pairs if b["verdict"] == "disagree"), default=math.inf)
     slight = min(SLIGHT, SLIGHT_OF_FAULT * fault) if math.isfinite(fault) else SLIGHT
-    slight = RACING if racing else slight
+    slight = RACING if ended_race(before, after) else slight
     found: list[ForwardChange] = []
     witnesses = 0
     # A right gradient leads another parameter elsewhere: from then on this one's derivative is another, too.

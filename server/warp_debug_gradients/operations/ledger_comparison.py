@@ -46,14 +46,6 @@ def vanished(before: LedgerSide | None, after: LedgerSide | None) -> str | None:
     return None
 
 
-def racing_launch(kept: Ledger) -> str | None:
-    """The launch whose threads read what others of them write, where that spoils the gradient."""
-    for row in ledgers.overwrites(kept):
-        if row.harmful and row.races and row.reader:
-            return f"{row.reader.kernel} at {row.reader.file}:{row.reader.line}"
-    return None
-
-
 def _identity(jump: Jump) -> tuple[Any, ...]:
     return jump.kind, jump.kernel, jump.function
 

@@ -25,7 +25,7 @@ from warp_debug_gradients.operations.comparison import (
 )
 from warp_debug_gradients.operations.forward_change import Side
 from warp_debug_gradients.operations.iterations import plan_with
-from warp_debug_gradients.operations.ledger_comparison import ledger_side, racing_launch, vanished
+from warp_debug_gradients.operations.ledger_comparison import ledger_side, vanished
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.operations.repeated_plan import find_parameters, iterations_to_check, pinned_plans
 from warp_debug_gradients.operations.source_changes import (
@@ -187,11 +187,9 @@ async def _measure(
         return
     changed = bool(result.files) or any(c.what == "warp" for c in result.changes)
     before, after = Side(baseline.trace, baseline.checks), Side(trace, checks)
-    earlier = earlier_ledger(measurement.workspace, baseline)
-    racing = racing_launch(measurement.relative_files(earlier.ledger)) if earlier else None
-    comparison = compare(before, after, names, changed=changed, racing=racing)
+    comparison = compare(before, after, names, changed=changed)
     _take(result, comparison, before, after, stopped)
-    await _keep_ledgers(result, measurement, baseline, earlier, trace, comparison)
+    await _keep_ledgers(result, measurement, baseline, trace, comparison)
     result.ruled_out += _ruled_out(result, comparison)
 
 
@@ -237,11 +235,11 @@ async def _keep_ledgers(
     result: VerifyFixResult,
     measurement: Measurement[VerifyFixRequest],
     baseline: RecordedCheck,
-    earlier: RecordedCheck | None,
     trace: Trace,
     comparison: Comparison,
 ) -> None:
-    """Where what is left comes from; and the ledger of the baseline, if a run in the evidence kept it: `earlier`."""
+    """Where what is left comes from; and the ledger of the baseline, if a run in the evidence kept it."""
+    earlier = earlier_ledger(measurement.workspace, baseline)
     for run in (earlier, baseline):
         if run and not result.causes_before:
             result.causes_before = [Cause.model_validate(c) for c in parts(run.result, "causes")]

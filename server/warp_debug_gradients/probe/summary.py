@@ -279,6 +279,7 @@ def summary(watch: Watch, objective: str | None) -> dict[str, Any]:
         "structure": {
             "launches_per_iteration": found[0]["launches"] if found else None,
             "kernels": last.kernels if last else {},
+            "races": [{"kernel": kernel, **(place or {})} for kernel, place in watch.races.items()],
             "arrays": watch.registry.count,
         },
         "nonfinite": nonfinite(found, watch),

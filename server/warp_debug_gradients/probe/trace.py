@@ -85,6 +85,7 @@ class Watch:
         self.backwards: list[Backward] = []
         self.early_reads: list[EarlyRead] = []
         self.launches = 0
+        self.races: dict[str, dict[str, Any] | None] = {}  # by kernel: where one is launched that reads what it writes
         self.unfollowed: list[str] = []  # why graphs that the program launches were not followed
         self.other_processes = 0
         self.parameter_expression: str | None = None
@@ -172,9 +173,21 @@ class Watch:
             self._launched = self.tapes.arguments.of(event.subject, *event.launch_arguments)
         except (AttributeError, TypeError):  # no kernel, no list of inputs: Warp refuses it next, in its own words
             self._launched = []
+        if event.tape is not None and len({array.ptr for array, _, _ in self._launched}) < len(self._launched):
+            self._note_race(event)
         for array, _, _ in self._launched:
             if self.registry.might_be_gradient(array):
                 self._maybe_read(event, array, f"launch of {getattr(event.subject, 'key', 'a kernel')}")
+
+    def _note_race(self, event: Event) -> None:
+        """One array as two arguments: its threads may read what others of them write, and their order then counts."""
+        kernel = event.subject
+        if kernel.key in self.races:
+            return
+        given = self.tapes.arguments.labelled(kernel, *event.launch_arguments)
+        read = {a.ptr for _, a, how in given if how is not None and how.loaded and not how.elementwise}
+        if any(a.ptr in read and how is not None and how.stored for _, a, how in given):
+            self.races[kernel.key] = names.place(self.origins.frame(3))
 
     def _after_launch(self, event: Event) -> None:
         self.launches += 1

@@ -84,12 +84,21 @@ class Seconds(TypedDict, total=False):
     total: float
 
 
+class Race(TypedDict, total=False):
+    """A launch onto its own input, where its threads read other elements than their own."""
+
+    kernel: str
+    file: str
+    line: int
+
+
 class Structure(TypedDict, total=False):
     """The shape of the computation."""
 
     launches_per_iteration: int
     kernels: dict[str, int]
     arrays: int
+    races: list[Race]  # launches whose threads read what others of them may write
 
 
 class Trace(TypedDict, total=False):
