@@ -54,6 +54,15 @@ def test_an_update_across_the_gradient_is_named():
     assert "does not follow the gradient (cosine 0.1)" in line_sentence(line_of(check_with_line(0.4, cosine=0.1)), 3)
 
 
+def test_a_limit_beyond_which_the_objective_still_falls_advises_nothing():
+    """Newton's bear: a step of 7.2 gradients is the best one, where the curvature at the point allows 0.98."""
+    check = check_with_line(5.8)
+    check["line"].update(best=7.2, limit=0.98)
+    assert line_of(check).limit is None
+    assert "allows at most" not in line_sentence(line_of(check), 0)
+    assert "lower" not in (right([check], {}).repair or "")
+
+
 @pytest.mark.parametrize("reason", SITUATIONS)
 def test_every_reason_has_its_situation(reason):
     check = {

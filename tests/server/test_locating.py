@@ -8,7 +8,7 @@ import pytest
 
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import explain
-from warp_debug_gradients.operations.bisect_steps import bisect_steps
+from warp_debug_gradients.operations.bisect_steps import bisect_steps, ledger_message
 from warp_debug_gradients.operations.enable_tracker import enable_tracker
 from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon
 from warp_debug_gradients.operations.knob import between, constant, knob_message, sweep_values, unsettled
@@ -17,6 +17,7 @@ from warp_debug_gradients.operations.picture import draw_ledger
 from warp_debug_gradients.render import render
 from warp_debug_gradients.schemas import (
     BisectStepsRequest,
+    BisectStepsResult,
     EnableTrackerRequest,
     GradcheckRequest,
     KnobPoint,
@@ -293,3 +294,45 @@ def test_a_write_through_a_view_gets_the_line_that_the_source_shows(workspace):
     jump = {"file": "view.py", "line": 1, "writers": [{"what": "a write to mid through a NumPy view", "file": "view.py", "line": 1}]}  # fmt: skip
     place_numpy_writes(workspace, {"overwrites": [row], "jumps": [jump]})
     assert (row["writer"]["file"], row["writer"]["line"], jump["line"]) == ("view.py", 3, 3)
+
+
+OVERWRITE = {
+    "variable": "buffer",
+    "harmful": True,
+    "reader": {"kernel": "force", "file": "t.py", "line": 5},
+    "writer": {"what": "kernel net", "file": "t.py", "line": 9},
+    "change": {"max_abs": 0.1, "relative": 0.2},
+}
+
+
+@pytest.mark.parametrize(
+    ("restored", "jumps", "said"),
+    [
+        (
+            0.995,
+            [],
+            "changes the derivative by 0.5%: buffer is read by force at t.py:5 and changed by kernel net at t.py:9",
+        ),
+        (0.9, [], "changes the derivative by 10%, which is more: something else makes up for it along this direction"),
+        (
+            None,
+            [{"kind": "adjoint", "share": 0.01, "significant": True, "file": "t.py", "line": 5, "noise": 0.001}],
+            "derivative by 1%: t.py",
+        ),
+    ],
+)
+def test_an_agreement_beside_a_fault_says_what_it_rules_out(restored, jumps, said):
+    """The room that the differences leave, and what the fault does to the derivative: two numbers, side by side."""
+    what_if = {"finite_difference": 1.0, "as_is": 1.0, "restored": restored}
+    result = BisectStepsResult.model_validate(
+        {"run_id": "r", "operation": "bisect_steps", "evidence": "e", "status": "completed", "message": "",
+         "parameter": "w", "iteration": 0, "jumps": jumps, "overwrites": [OVERWRITE] if restored else [],
+         "what_if": what_if if restored else None}
+    )  # fmt: skip
+    check = {"verdict": "agree", "gradient": {"resolution": 0.024}}
+    text = ledger_message(result, check)
+    assert text.startswith(
+        "The gradient of w agrees with differences in iteration 0. The agreement leaves room for an error up "
+    )
+    assert "up to 2.4% of its size, which this check would not have seen" in text
+    assert said in text

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import explain, isolated
 from warp_debug_gradients.operations import ledger as ledgers
+from warp_debug_gradients.operations.agreement import beside_a_fault, effect_of
 from warp_debug_gradients.operations.gradcheck import places
 from warp_debug_gradients.operations.host_places import (
     UnrecordedPlace,
@@ -20,9 +21,9 @@ from warp_debug_gradients.operations.host_places import (
 from warp_debug_gradients.operations.iterations import iteration_of
 from warp_debug_gradients.operations.knob import run_knob
 from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes
-from warp_debug_gradients.operations.ledger_evidence import restored_text, size_of
+from warp_debug_gradients.operations.ledger_evidence import clobbered_text, restored_text, size_of
 from warp_debug_gradients.operations.measurement import Measurement
-from warp_debug_gradients.records import Check, Ledger, Place, Trace
+from warp_debug_gradients.records import Check, Ledger, OverwriteRow, Place, Trace
 from warp_debug_gradients.render.text import percent
 from warp_debug_gradients.schemas import (
     BisectStepsRequest,
@@ -240,7 +241,10 @@ def ledger_message(result: BisectStepsResult, check: Check, stretches: str = "")
         if len(jumps) > 1:
             others = ", ".join(f"{place_of(j)} {percent(j.share)}" for j in jumps[1:3])
             parts.append(f"Also: {others}.")
-    if result.what_if and any(o.harmful for o in result.overwrites):
+    harmful = [o for o in result.overwrites if o.harmful]
+    if harmful and not jumps:
+        parts.append(f"{clobbered_text(cast(OverwriteRow, harmful[0].model_dump()))}.")
+    if result.what_if and harmful:
         text = restored_text(result.what_if.model_dump())
         parts.append(f"{text[0].upper()}{text[1:]}.")
     parts += _terms(result)
@@ -250,10 +254,8 @@ def ledger_message(result: BisectStepsResult, check: Check, stretches: str = "")
         said = str(check.get("message") or "the differences do not settle").rstrip(".")
         return f"Not decided: {said}. What stands out nevertheless: {' '.join(parts)}"
     if parts and check["verdict"] == "agree":
-        size = f" within {percent(result.gradient.relative_error)}" if result.gradient else ""
-        return (
-            f"The gradient of {result.parameter} agrees{size} in {where}; what is found is smaller: {' '.join(parts)}"
-        )
+        room = beside_a_fault(check.get("gradient") or {}, effect_of(result))
+        return f"The gradient of {result.parameter} agrees with differences in {where}. {room}: {' '.join(parts)}"
     if parts:
         return " ".join(parts)
     if check["verdict"] == "agree":

@@ -6,6 +6,7 @@ import math
 import re
 
 from warp_debug_gradients.operations import next_calls
+from warp_debug_gradients.operations.agreement import bound_in_words
 from warp_debug_gradients.operations.iterations import first_rise, iteration_of, losses
 from warp_debug_gradients.records import Check, GradientRead, Numbers, Place, Trace, part
 from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall, as_float
@@ -325,11 +326,10 @@ def ruled_out(checks: list[Check], headline: Check, trace: Trace) -> list[str]:
         )
     gradient = headline.get("gradient") or {}
     if headline["verdict"] == "agree":
-        counted = (
-            f"{len(gradient.get('directions') or [])} directions and {len(gradient.get('elements') or [])} elements"
-        )
+        counted = f"{counted_in_words(gradient, 'direction')} and {counted_in_words(gradient, 'element')}"
         out.append(
             f"a wrong gradient of {(headline.get('parameter') or {}).get('name')}: {counted} agree with differences"
+            f"{bound_in_words(gradient)}"
         )
     if headline["verdict"] == "disagree":
         out.append("a failure of the finite differences: autodiff is off by many times their own error")
@@ -342,6 +342,12 @@ def ruled_out(checks: list[Check], headline: Check, trace: Trace) -> list[str]:
     if not trace.get("nonfinite"):
         out.append("non-finite losses or gradients in the traced iterations")
     return out
+
+
+def counted_in_words(gradient: Numbers, what: str) -> str:
+    """How many directions or elements were measured."""
+    count = len(gradient.get(f"{what}s") or [])
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def blind_spots(checks: list[Check], trace: Trace, unfinished: bool) -> list[str]:

@@ -12,7 +12,10 @@ from warp_debug_gradients.schemas import as_float
 
 @dataclass(frozen=True)
 class Line:
-    """Measured along -g. taken: effective learning rate of the real update, best: of the lowest objective, limit: of stability."""
+    """Measured along -g. taken: effective learning rate of the real update, best: of the lowest objective, limit: of stability.
+
+    The limit follows from the curvature at the point; where the objective still falls beyond it, it says nothing.
+    """
 
     base: float
     lowest: float
@@ -31,12 +34,13 @@ def line_of(check: Check) -> Line | None:
     update = part(check, "update")
     values = [as_float(value) for _, value in found["points"] if value is not None]
     finite = [v for v in values if math.isfinite(v)]
+    best, limit = _positive(found.get("best")), _positive(found.get("limit"))
     return Line(
         base=as_float(found.get("base")),
         lowest=min(finite) if finite else math.nan,
-        best=_positive(found.get("best")),
+        best=best,
         falls=bool(found.get("falls")),
-        limit=_positive(found.get("limit")),
+        limit=limit if best is None or limit is None or best <= limit else None,
         taken=_positive(update.get("rate")),
         cosine=as_float(update["cosine"]) if update.get("cosine") is not None else None,
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations.agreement import bound_in_words
 from warp_debug_gradients.operations.line_search import Line, line_of, line_sentence
 from warp_debug_gradients.operations.reported import reported_otherwise
 from warp_debug_gradients.records import Check, Place, Trace
@@ -136,6 +137,7 @@ def right(checks: list[Check], trace: Trace) -> Cause:
     evidence = [
         f"AD = {as_float(gradient.get('autodiff')):.6g}, FD = {as_float(gradient.get('finite_difference')):.6g} "
         f"± {as_float(gradient.get('error')):.2g} over {'the full' if full else 'PART of the'} horizon (iterations {iterations})"
+        f"{bound_in_words(gradient)}"
     ]
     if not full:
         evidence.append(explain.SEGMENT)

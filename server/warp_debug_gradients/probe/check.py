@@ -223,6 +223,7 @@ def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) ->
             "finite_difference": None,
             "error": None,
             "relative_error": None,
+            "resolution": None,
             "directions": [],
             "elements": [],
         },
@@ -376,6 +377,7 @@ def _conclude(
         finite_difference=overall.finite_difference,
         error=overall.error,
         relative_error=relative(overall.autodiff, overall.finite_difference),
+        resolution=overall.resolution,
     )
     measured = [row for row in elements if row["status"] == "settled"]
     settled = [k for k, e in enumerate(estimates) if e.status == "settled"]

@@ -35,6 +35,7 @@ class Judgement:
 
     autodiff, finite_difference, error, band: floats per unit of the direction's t; band is the inequality's
     right-hand side, nan where none applies. gap: between the one-sided slopes of a kink, else 0.
+    size: max(|FD|, magnitude), nan where the band is.
     """
 
     verdict: str
@@ -45,6 +46,13 @@ class Judgement:
     error: float = math.nan
     band: float = math.nan
     gap: float = 0.0
+    size: float = math.nan
+
+    @property
+    def resolution(self) -> Optional[float]:
+        """The smallest error, as a part of the size, that is called a disagreement; None where nothing was judged."""
+        part = self.band / self.size if self.size > 0.0 else math.nan
+        return part if math.isfinite(part) else None
 
     @property
     def off(self) -> float:
@@ -69,10 +77,12 @@ def judge(ad: float, estimate: Estimate, eps: float, magnitude: float = 0.0) -> 
     nearly orthogonal to the gradient is judged by what its error means for the gradient.
     """
     ad, value, error = float(ad), estimate.value, estimate.error
+    natural = max(abs(value), abs(magnitude) if math.isfinite(magnitude) else 0.0)
     pair = f"AD = {ad:.6g}, FD = {value:.6g} ± {error:.2g}"
 
     def say(verdict: str, reason: Optional[str], text: str, band: float = math.nan) -> Judgement:
-        return Judgement(verdict, reason, f"{pair}: {text}", ad, value, error, band)
+        size = math.nan if math.isnan(band) else natural
+        return Judgement(verdict, reason, f"{pair}: {text}", ad, value, error, band, size=size)
 
     measured = estimate.status in ("settled", "kink") and math.isfinite(value)
     if not math.isfinite(ad):
@@ -91,7 +101,6 @@ def judge(ad: float, estimate: Estimate, eps: float, magnitude: float = 0.0) -> 
     if estimate.status != "settled":
         return say("inconclusive", estimate.status, estimate.message)
 
-    natural = max(abs(value), abs(magnitude) if math.isfinite(magnitude) else 0.0)
     band, off = ERROR_MULTIPLE * error + round_off(eps) * natural, abs(ad - value)
     formula = f"{ERROR_MULTIPLE:g} err + a·size = {band:.3g}"
     if off > band:

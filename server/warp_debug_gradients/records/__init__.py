@@ -1,7 +1,7 @@
 """The types of a run's JSON: what the probe writes, and what the server reads back from the evidence."""
 
 from warp_debug_gradients.records.base import Place, Record, part, parts
-from warp_debug_gradients.records.check import Check, Evaluation, HorizonRow, Numbers
+from warp_debug_gradients.records.check import Check, Evaluation, Gradient, HorizonRow, Numbers
 from warp_debug_gradients.records.ledger import (
     AloneRow,
     JumpRow,
@@ -23,6 +23,7 @@ __all__ = [
     "AloneRow",
     "Check",
     "Evaluation",
+    "Gradient",
     "GradientRead",
     "HorizonRow",
     "Iteration",

@@ -43,8 +43,9 @@ class Element(Numbers, total=False):
 
 
 class Gradient(Numbers, total=False):
-    """The numbers of the check: those of the direction that tells most, and all of them."""
+    """The numbers of the check: those of the direction that tells most, and all of them. resolution: see `agreement`."""
 
+    resolution: Number
     directions: list[DirectionRow]
     elements: list[Element]
 

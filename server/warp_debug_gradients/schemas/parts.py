@@ -110,6 +110,11 @@ class Gradient(Model):
     finite_difference: Num | None = None
     error: Num | None = Field(None, description="Error estimate of the finite difference")
     relative_error: Num | None = None
+    resolution: Num | None = Field(
+        None,
+        description="The smallest error, as a part of the gradient's size along a direction, that this check would have "
+        "called a disagreement",
+    )
     directions: list[Direction] = Field(default_factory=list[Direction])
     elements: list[Element] = Field(default_factory=list[Element])
 
