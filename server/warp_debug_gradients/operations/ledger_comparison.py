@@ -25,6 +25,7 @@ def ledger_side(run_id: str, kept: Ledger) -> LedgerSide:
     words = f"{len(jumps)} line(s) or term(s) above their noise, {len(harmful)} harmful overwrite(s)"
     return LedgerSide(
         run_id=run_id,
+        iteration=kept.get("iteration"),
         jumps=jumps,
         harmful_overwrites=harmful,
         harmless_overwrites=sum(o.harmful is False for o in found),

@@ -186,7 +186,7 @@ async def _measure(
         result.status, result.reason, result.message = "timeout", "time", explain.NO_TIME
         return
     changed = bool(result.files) or any(c.what == "warp" for c in result.changes)
-    before, after = Side(baseline.trace, baseline.checks), Side(trace, checks)
+    before, after = Side(measurement.relative_files(baseline.trace), baseline.checks), Side(trace, checks)
     comparison = compare(before, after, names, changed=changed)
     _take(result, comparison, before, after, stopped)
     await _keep_ledgers(result, measurement, baseline, trace, comparison)
@@ -249,7 +249,8 @@ async def _keep_ledgers(
         result.ledger_before = LedgerSide(
             message="not measured: no bisect_steps of the baseline's files is in the evidence"
         )
-    check = comparison.wrong_now or (comparison.pairs[0][1] if comparison.pairs else None)
+    same = [now for _, now in comparison.pairs if now["iteration"] == result.ledger_before.iteration]
+    check = comparison.wrong_now or next(iter([*same, *(now for _, now in comparison.pairs)]), None)
     enough = measurement.remaining > LEDGER_RUNS * float((trace.get("seconds") or {}).get("total") or 1.0)
     if check is None or not (enough or comparison.wrong_now):
         result.ledger_after = LedgerSide(message="not measured, for lack of time")

@@ -68,4 +68,5 @@ def _check(row: ComparedCheck) -> str:
 
 def _ledger(side: LedgerSide) -> str:
     rows = [f"{percent(j.share)} {place(j)} {j.kernel or ''}".strip() for j in side.jumps[:3]]
-    return side.message + (f": {'; '.join(rows)}" if rows else "")
+    where = f"iteration {side.iteration}: " if side.iteration is not None else ""
+    return where + side.message + (f": {'; '.join(rows)}" if rows else "")

@@ -207,7 +207,8 @@ def _ledger_rows(before: dict[str, Any], after: dict[str, Any]) -> list[list[str
     def lines(side: dict[str, Any]) -> str:
         if not side.get("run_id"):
             return side.get("message") or "not measured"
-        return "; ".join(f"{percent(j.get('share'))} {place(j)}" for j in parts(side, "jumps")[:3]) or "none"
+        found = "; ".join(f"{percent(j.get('share'))} {place(j)}" for j in parts(side, "jumps")[:3]) or "none"
+        return found if side.get("iteration") is None else f"{found} (iteration {side['iteration']})"
 
     def overwritten(side: dict[str, Any]) -> str:
         if not side.get("run_id"):

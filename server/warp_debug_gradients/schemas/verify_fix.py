@@ -113,6 +113,7 @@ class LedgerSide(Model):
     """What the ledger says, before or after."""
 
     run_id: str | None = Field(default=None, description="Null: not measured")
+    iteration: int | None = None
     jumps: list[Jump] = Field(default_factory=list[Jump], description="Those above their noise")
     harmful_overwrites: list[Overwrite] = Field(default_factory=list[Overwrite])
     harmless_overwrites: int | None = None
