@@ -1,4 +1,4 @@
-"""Measure what each program of tests/programs/unseen and examples really does, and write its truth.json.
+"""Measure what each program of tests/programs/unseen, found and examples really does, and write its truth.json.
 
 Nothing here imports the product. A program is run as its user would run it, with three kinds of
 statements inserted into its syntax tree (line numbers untouched, the file is never edited):
@@ -15,7 +15,8 @@ two step sizes, the first eight scalars of each parameter (these are written dow
     python tests/make_truths.py NAME ...        # only these
     python tests/make_truths.py --check [NAME]  # measure and compare with the truth.json on disk
 
-The descriptions (cause, symptom, repair, where to insert) live in tests/programs/examples.py and unseen/programs.py;
+The descriptions (cause, symptom, repair, where to insert) live in tests/programs/examples.py, unseen/programs.py
+and found/programs.py;
 all the numbers come from the measurement. A program called broken that is less than 2 % wrong, or one
 called correct that is more than 0.5 % wrong, stops the run.
 """
@@ -38,6 +39,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 UNSEEN = ROOT / "tests" / "programs" / "unseen"
+FOUND = ROOT / "tests" / "programs" / "found"
 EXAMPLES = ROOT / "examples"
 SHOWN = 8
 BROKEN_AT_LEAST = 0.02
@@ -434,9 +436,10 @@ def programs():
     for name, entry in described["EXAMPLES"].items():
         folder, version = name.split("/")
         yield name, EXAMPLES / folder, entry, EXAMPLES / folder / f"truth_{version}.json"
-    described = runpy.run_path(str(UNSEEN / "programs.py"))
-    for name, entry in described["PROGRAMS"].items():
-        yield name, UNSEEN / name, entry, UNSEEN / name / "truth.json"
+    for shelf in (UNSEEN, FOUND):
+        described = runpy.run_path(str(shelf / "programs.py"))
+        for name, entry in described["PROGRAMS"].items():
+            yield name, shelf / name, entry, shelf / name / "truth.json"
 
 
 def main():

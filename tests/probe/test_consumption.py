@@ -15,7 +15,7 @@ from warp_debug_gradients.probe.consumption import (
 
 def history(text):
     """Entries from letters: w write, W write of the same values, b backward, r read, R read while a view of an
-    earlier read is held, e read of an edited buffer, z zeroing, Z zeroing under a held view. Events count in tens; the k-th
+    earlier read is held, e read of an edited buffer, l read of an earlier array's buffer, z zeroing, Z zeroing under a held view. Events count in tens; the k-th
     backward leaves the gradient [k + 1]."""
     entries, calls = [], 0
     for position, letter in enumerate(text):
@@ -28,6 +28,8 @@ def history(text):
             calls += 1
         elif letter in "rRe":
             entries.append(Entry("read", event, same=letter != "e", held=letter == "R"))
+        elif letter == "l":
+            entries.append(Entry("read", event, gradient=np.array([-7.0]), same=False, left_behind=True))
         else:
             entries.append(Entry("zero", event, held=letter == "Z"))
     return entries
@@ -133,3 +135,11 @@ def test_windows_that_are_read_one_by_one(text, calls, parts):
     (iteration,) = split_iterations(history(text))
     used = consumed(iteration)
     assert (used.calls, used.parts) == (calls, parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "when", "used"), [("wbl", "left_behind", -7.0), ("wbrl", "after", 1.0), ("wblr", "after", 1.0)]
+)
+def test_the_gradient_of_an_array_that_was_left_behind_counts_where_no_other_is_read(text, when, used):
+    found = consumed(history(text))
+    assert (found.when, list(found.gradient), found.calls) == (when, [used], [0])

@@ -21,6 +21,11 @@ STALE = {
         "the gradient is zeroed after backward and before it is read",
         "Read the gradient first, then zero it (tape.zero() after the update).",
     ),
+    "left_behind": (
+        "the gradient that is used is that of an array which the variable held before: the variable was given a new array "
+        "since, and the new one's gradient is read by nobody",
+        "Keep one array and write into it (assign), or hand the optimizer the new array and its gradient.",
+    ),
     "view_zeroed": (
         "the gradient is held as a live view (on the CPU .numpy() does not copy), and is zeroed before it is used",
         "Copy it: .numpy().copy(), or zero the gradient after the update.",
@@ -303,6 +308,9 @@ def proven_causes(
     evidence = [said]
     if place and place is not read:
         evidence.append(f"it is read at {place.get('file')}:{place.get('line')} ({place.get('how')})")
+    made: Place = (check.get("parameter") or {}).get("allocated") or {}
+    if when == "left_behind" and made.get("file"):
+        evidence.append(f"the new one is made at {made['file']}:{made['line']}")
     where: Place = zeroed or place if when == "zeroed" else place
     return [
         Cause(

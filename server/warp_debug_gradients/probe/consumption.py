@@ -31,7 +31,8 @@ class Entry:
     same: for a read, whether the buffer still held what the last backward left (None: no backward yet).
     held: for a read, whether the array that the host got is a live view that somebody still holds; for a
     zeroing, whether it happened under such a view. unchanged: for a write, that the values stayed the same.
-    borrowed: a write of another parameter, which begins a new iteration of this one too.
+    borrowed: a write of another parameter, which begins a new iteration of this one too. left_behind: a read of the buffer
+    of an earlier array of the same variable, which no tape reads any more.
     """
 
     kind: Kind
@@ -43,6 +44,7 @@ class Entry:
     held: bool = False
     unchanged: bool = False
     borrowed: bool = False
+    left_behind: bool = False
     place: dict[str, Any] | None = None
     how: str = ""
 
@@ -51,14 +53,15 @@ class Entry:
 class Consumed:
     """The gradient that an iteration's update used.
 
-    when: 'after' backward (as it should be), 'before' (a stale read), 'zeroed' (read after zeroing), 'unseen'.
+    when: 'after' backward (as it should be), 'before' (a stale read), 'zeroed' (read after zeroing), 'left_behind' (another
+    array's buffer was read), 'unseen'.
     calls: the backward calls whose gradient is in it. parts: how many reads it is the sum of, where the buffer was
     zeroed between reads. discarded: calls whose gradient was zeroed unread.
     """
 
     gradient: np.ndarray | None
     norm: float
-    when: Literal["after", "before", "zeroed", "unseen"]
+    when: Literal["after", "before", "zeroed", "left_behind", "unseen"]
     calls: list[int]
     discarded: list[int]
     read: Entry | None
@@ -157,11 +160,14 @@ def consumed(iteration: list[Entry]) -> Consumed:
     segments = [_Segment()]
     early: Entry | None = None
     after_zero: Entry | None = None
+    left_behind: Entry | None = None
     for entry in iteration:
         now = segments[-1]
         if entry.kind == "backward":
             now.calls.append(entry.call)
             now.gradient, now.norm = entry.gradient, entry.norm
+        elif entry.kind == "read" and entry.left_behind:
+            left_behind = entry
         elif entry.kind == "read" and now.calls:
             if now.read is None or now.read_calls != now.calls:  # later reads see what was edited on purpose
                 now.read, now.read_gradient, now.read_norm = entry, now.gradient, now.norm
@@ -199,6 +205,9 @@ def consumed(iteration: list[Entry]) -> Consumed:
             len(used),
         )
     every = [c for s in held for c in s.calls]
+    if left_behind is not None:
+        end = max(left_behind.event, last_backward)
+        return Consumed(left_behind.gradient, left_behind.norm, "left_behind", every, [], left_behind, False, end)
     if after_zero is not None:
         template = held[-1].gradient
         zeros = None if template is None else np.zeros_like(np.asarray(template, float))

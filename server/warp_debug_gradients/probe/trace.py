@@ -263,10 +263,27 @@ class Watch:
             None if leaf.gradient is None or now is None else bool(np.array_equal(now, leaf.gradient, equal_nan=True))
         )
         norm = float(np.linalg.norm(now.astype(float))) if now is not None else math.nan
-        leaf.history.append(
-            Entry("read", event.index, gradient=self.keep(now), norm=norm, same=same, place=place, how=how)
-        )
+        entry = Entry("read", event.index, gradient=self.keep(now), norm=norm, same=same, place=place, how=how)
+        leaf.history.append(entry)
         leaf.follower.read(now)
+        heir = self._heir(leaf)
+        if heir is not None:
+            heir.history.append(replace(entry, same=False, left_behind=True))
+
+    def _heir(self, leaf: Leaf) -> Leaf | None:
+        """The array that the leaf's variable held in the last backward call, made since the leaf was last on a tape."""
+        latest = self.backwards[-1] if self.backwards else None
+        if latest is None or leaf.key in latest.keys or not leaf.uses:
+            return None
+        left, names_of = self.backwards[leaf.uses[-1]["call"]].event, {leaf.name, *leaf.aliases}
+        heirs = [
+            other
+            for other in (self.leaves[key] for key in latest.keys)
+            if (other.shape, other.dtype) == (leaf.shape, leaf.dtype)
+            and names_of & {other.name, *other.aliases}
+            and self.leaves.created_at.get(other.serial, -1) > left
+        ]
+        return heirs[0] if len(heirs) == 1 else None
 
     def keep(self, values: np.ndarray | None) -> np.ndarray | None:
         """A run that only watches keeps norms, not values; the measuring run overrides this."""

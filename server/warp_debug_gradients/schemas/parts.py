@@ -125,7 +125,8 @@ class Consumed(Model):
     when: str | None = Field(
         None,
         description="'after' backward, 'before' it (stale), or 'zeroed'; 'previous' or 'readings': the steps of the update "
-        "follow the gradient of the iteration before, or the sum of all readings",
+        "follow the gradient of the iteration before, or the sum of all readings; 'left_behind': that of an array which the "
+        "variable held before",
     )
     calls: list[int] = Field(default_factory=list[int], description="Backward calls whose gradient it holds")
     discarded: list[int] = Field(default_factory=list[int], description="Calls whose gradient was zeroed unread")

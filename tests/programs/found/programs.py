@@ -6,8 +6,9 @@ Each of these was answered wrongly once, or not at all.
 PROGRAMS = {}
 
 
-def program(name, begin, got, **entry):
-    entry["inserts"] = {"main.py": [("before", *begin), ("before", *got)]}
+def program(name, begin, got, file="main.py", **entry):
+    """begin, got: (a line's beginning, what is inserted before it)."""
+    entry["inserts"] = {file: [("before", *begin), ("before", *got)]}
     entry.setdefault("cause", "gradients_correct")
     entry.setdefault("repair", "none")
     PROGRAMS[name] = entry
@@ -96,4 +97,85 @@ program(
     look=1,
     note="the first bout holds two iterations: one of `there`, one of `here`",
     symptom="none: two losses, two parameters, each zeroes its own gradient only",
+)
+program(
+    "soil_block",
+    ("self.loss.zero_()", "begin_(logsigma=self.logsigma)"),
+    ("size = float(", "got_(logsigma=self.logsigma.grad)"),
+    file="ert/inversion.py",
+    cause="unconverged_solver",
+    parameter="self.logsigma",
+    lines=[("ert/poisson.py", "for k in range(12)")],
+    symptom="the image is far off although the misfit falls: 12 sweeps are far from the potential",
+    repair="more sweeps, or the adjoint of the solution",
+)
+program(
+    "gravity_road",
+    ("loss.zero_()", "begin_(density=density)"),
+    ("step = 0.02", "got_(density=density.grad)"),
+    cause="precision_floor",
+    verdict="not_disagree",
+    steps=[4000.0, 2000.0],
+    lines=["wp.launch(read_out"],
+    symptom="the loss never moves, although the densities do: float32 near 981234 has steps of 1/16",
+    repair="take the normal gravity out of the readings instead of adding it",
+    note="the objective is quadratic, so large steps give the derivative; below them it does not change at all",
+)
+program(
+    "phase_mask",
+    ("re = wp.zeros(", "begin_(phase=mask.phase)"),
+    ("self.sgd.step(", "got_(phase=self.grads[0])"),
+    cause="stale_gradient",
+    parameter="mask.phase",
+    iteration=1,
+    lines=["self.sgd.step(", "self.phase = wp.array(turned", "self.grads = "],
+    symptom="the error falls, and then rises again; a new array every time, the optimizer goes on with the first one's gradient",
+    repair="write the wrapped phases into the same array, and zero its gradient",
+    fix=[
+        ("main.py", "        self.grads = [self.phase.grad]\n", "        self.grads = [self.phase.grad]  # stays the same buffer\n"),
+        (
+            "main.py",
+            "self.phase = wp.array(turned, dtype=float, requires_grad=True)",
+            "self.phase.assign(turned)\n        self.phase.grad.zero_()",
+        ),
+    ],
+)
+program(
+    "lidar_ground",
+    ("tape = wp.Tape()", "begin_(height=self.height)"),
+    ("self.height.assign(", "got_(height=grad)"),
+    parameter="self.height",
+    symptom="the printed objective rises: its roughness term is added in NumPy and is not on the tape",
+    repair="a kernel for the roughness",
+)
+program(
+    "dam_drains",
+    ("h[0].assign(ground)", "begin_(drain=drain)"),
+    ("drain.assign(", "got_(drain=g)"),
+    symptom="none: a loop called settle makes what the tape starts from, and does not depend on the parameter",
+)
+program(
+    "filter_bed",
+    ("with wp.Tape() as tape:", "begin_(thickness=self.thickness)"),
+    ("self.thickness.assign(", "got_(thickness=grad)"),
+    file="bed/study.py",
+    cause="missing_requires_grad",
+    parameter="self.thickness",
+    lines=[("bed/pool.py", "bigger = wp.zeros(")],
+    symptom="the thickness only shrinks; behind the buffer that lost its gradient a function overwrites what its adjoint reads",
+    repair="requires_grad when a field grows; then an array per day for what is left",
+    fix=[
+        ("bed/pool.py", "bigger = wp.zeros(size, dtype=float, device=self.device)", "bigger = wp.zeros(size, dtype=float, device=self.device, requires_grad=True)"),
+        ("bed/kernels.py", "def take_up(load: wp.array(dtype=float), i: int, rate: float)", "def take_up(load: wp.array(dtype=float), i: int, rate: float, rest: wp.array(dtype=float))"),
+        ("bed/kernels.py", "    load[i] = free - 0.5 * bound", "    rest[i] = free - 0.5 * bound"),
+        ("bed/kernels.py", "d: int, uptake: wp.array(dtype=float))", "d: int, uptake: wp.array(dtype=float), rest: wp.array(dtype=float))"),
+        ("bed/kernels.py", "take_up(capacity, i, rate)", "take_up(capacity, i, rate, rest)"),
+        (
+            "bed/study.py",
+            "            wp.launch(day, s.layers, inputs=[capacity, 0.8, s.layers, d], outputs=[uptake])\n",
+            '            rest = self.pool.get(f"rest {d}", s.layers)\n'
+            "            wp.launch(day, s.layers, inputs=[capacity, 0.8, s.layers, d], outputs=[uptake, rest])\n"
+            "            capacity = rest\n",
+        ),
+    ],
 )
