@@ -310,7 +310,7 @@ def proven_causes(
         evidence.append(f"it is read at {place.get('file')}:{place.get('line')} ({place.get('how')})")
     made: Place = (check.get("parameter") or {}).get("allocated") or {}
     if when == "left_behind" and made.get("file"):
-        evidence.append(f"the new one is made at {made['file']}:{made['line']}")
+        evidence.append(f"the new one is made at {made.get('file')}:{made.get('line')}")
     where: Place = zeroed or place if when == "zeroed" else place
     return [
         Cause(
