@@ -7,9 +7,12 @@ branch, so "read" means "some thread may read". Where the source does not say (a
 that cannot be resolved) an array counts as read and written, with `certain=False`.
 """
 
+from __future__ import annotations
+
 import ast
 import operator
 import weakref
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -24,6 +27,8 @@ _ACCUMULATORS = ("atomic_add", "atomic_sub", "tile_atomic_add")
 _UNTOUCHING = {"len", "static", "type", "print", "array", "address", "zeros"}
 _CHOOSING = {"where", "select"}  # hand one of their arguments on
 _TID, _VALUE = "@tid", "@value"
+
+Place = tuple[str, int]  # a variable's path, and how many of an array's dimensions are indexed already
 
 
 @dataclass
@@ -44,7 +49,7 @@ class Access:
     elementwise: bool = True
     certain: bool = True
 
-    def note(self, what, elementwise):
+    def note(self, what: str, elementwise: bool) -> None:
         self.read |= what in ("load", "accumulate", "update", "unknown")
         self.written |= what != "load"
         self.accumulated |= what == "accumulate"
@@ -53,7 +58,7 @@ class Access:
         self.elementwise &= elementwise
         self.certain &= what != "unknown"
 
-    def __or__(self, other):
+    def __or__(self, other: Access) -> Access:
         either = {name: getattr(self, name) | getattr(other, name) for name in self.__dataclass_fields__}
         either["elementwise"] = self.elementwise & other.elementwise
         either["certain"] = self.certain & other.certain
@@ -62,10 +67,10 @@ class Access:
 
 UNKNOWN = Access(True, True, False, True, True, False, False)
 
-_cache = weakref.WeakKeyDictionary()
+_cache: weakref.WeakKeyDictionary[Any, dict[str, Access]] = weakref.WeakKeyDictionary()
 
 
-def argument_access(kernel):
+def argument_access(kernel: Any) -> dict[str, Access]:
     """label -> Access for each argument; for struct arguments also 's.q', 's.inner.v' for each field."""
     known = _cache.get(kernel)
     if known is None:
@@ -73,7 +78,7 @@ def argument_access(kernel):
     return known
 
 
-def _derive(kernel):
+def _derive(kernel: Any) -> dict[str, Access]:
     adj = kernel.adj
     types = {arg.label: None if arg.type is Any else arg.type for arg in adj.args}
     try:
@@ -83,8 +88,8 @@ def _derive(kernel):
     return _collected(types, noted)
 
 
-def _collected(types, noted):
-    result = {}
+def _collected(types: dict[str, Any], noted: dict[str, Access]) -> dict[str, Access]:
+    result: dict[str, Access] = {}
     for label, kind in types.items():
         fields = _paths(label, kind)
         for path in fields:
@@ -101,22 +106,22 @@ def _collected(types, noted):
 # -- types, without importing Warp -----------------------------------------------------------------------
 
 
-def _fields(kind):
+def _fields(kind: Any) -> dict[str, Any] | None:
     """name -> type of a wp.struct's fields, or None."""
     variables = None if _is_array(kind) else getattr(kind, "vars", None)
     return {name: var.type for name, var in variables.items()} if isinstance(variables, dict) else None
 
 
-def _is_array(kind):
+def _is_array(kind: Any) -> bool:
     name = kind.__name__ if isinstance(kind, type) else type(kind).__name__
     return "array" in name.lower() and isinstance(getattr(kind, "ndim", None), int)
 
 
-def _is_reference(kind):
+def _is_reference(kind: Any) -> bool:
     return type(kind).__name__ == "Reference"
 
 
-def _paths(path, kind, depth=0):
+def _paths(path: str, kind: Any, depth: int = 0) -> list[str]:
     found = [path]
     for name, field in (_fields(kind) or {}).items():
         if depth < MAX_STRUCT_DEPTH:
@@ -135,15 +140,16 @@ class _Reader:
     indexed already, so that `row = a[i]` of a 2-D array is the place ('a', 1).
     """
 
-    def __init__(self, types):
+    def __init__(self, types: dict[str, Any]) -> None:
         self.types = types
-        self.aliases = {}
-        self.noted = {}
-        self.frames = {}
-        self.returned = {}
+        self.aliases: dict[str, set[Place]] = {}
+        self.noted: dict[str, Access] = {}
+        self.frames: dict[Any, str] = {}
+        self.returned: dict[str, set[Place]] = {}
+        self.visited: set[Any] = set()
         self.changed = False
 
-    def run(self, adj):
+    def run(self, adj: Any) -> dict[str, Access]:
         for _ in range(MAX_ROUNDS):
             self.changed = False
             self.visited = set()
@@ -152,7 +158,7 @@ class _Reader:
                 break
         return self.noted
 
-    def type_of(self, path):
+    def type_of(self, path: str) -> Any:
         """The Warp type of an argument's path, or None for locals."""
         label, *fields = path.split(".")
         kind: Any = self.types.get(label)
@@ -162,15 +168,16 @@ class _Reader:
             kind = (_fields(kind) or {}).get(name)
         return kind
 
-    def alias(self, path, places):
+    def alias(self, path: str, places: AbstractSet[Place]) -> None:
         known = self.aliases.setdefault(path, set())
         if not places <= known:
             known |= places
             self.changed = True
 
-    def resolve(self, path):
+    def resolve(self, path: str) -> set[Place]:
         """All places that a path stands for: itself, and whatever it may be an alias of."""
-        found, queue = set(), [(path, 0)]
+        found: set[Place] = set()
+        queue: list[Place] = [(path, 0)]
         while queue:
             place = queue.pop()
             if place in found:
@@ -181,7 +188,7 @@ class _Reader:
         # A local that is known to stand for something else adds nothing; left in, recursion would never settle.
         return {(each, dims) for each, dims in found if each[0] != "%" or each not in self.aliases}
 
-    def note(self, places, what, elementwise=False):
+    def note(self, places: AbstractSet[Place], what: str, elementwise: bool = False) -> None:
         for path, _ in places:
             if path[0] in "%@":
                 continue
@@ -190,7 +197,7 @@ class _Reader:
             access.note(what, elementwise)
             self.changed |= before != vars(access)
 
-    def note_all(self, places, what):
+    def note_all(self, places: AbstractSet[Place], what: str) -> None:
         """Every array of a place, those in its struct fields too."""
         for path, dims in places:
             for inner in _paths(path, self.type_of(path)):
@@ -199,7 +206,7 @@ class _Reader:
                     if kind is None or _is_array(kind):
                         self.note({(each[0], dims)}, what)
 
-    def call(self, adj, bound, depth):
+    def call(self, adj: Any, bound: dict[str, frozenset[Place]], depth: int) -> set[Place]:
         """Follows a call of a user's function; returns the places that it may return."""
         key = (id(adj), tuple(sorted((name, tuple(sorted(places))) for name, places in bound.items())))
         prefix = self.frames.setdefault(key, f"%{len(self.frames)}.")
@@ -217,20 +224,20 @@ class _Reader:
 class _Frame:
     """One function body, with its arguments bound."""
 
-    def __init__(self, reader, adj, prefix, depth, parameters):
+    def __init__(self, reader: _Reader, adj: Any, prefix: str, depth: int, parameters: list[str]) -> None:
         self.reader, self.adj, self.prefix, self.depth = reader, adj, prefix, depth
         self.function = adj.tree.body[0]
         stored = {n.id for n in ast.walk(self.function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.locals = stored | {arg.arg for arg in self.function.args.args} | set(parameters)
         self.references = {arg.label for arg in adj.args if _is_reference(arg.type)}
 
-    def run(self):
+    def run(self) -> None:
         for statement in self.function.body:
             self.statement(statement)
 
     # -- statements ---------------------------------------------------------------------------------------
 
-    def statement(self, node):
+    def statement(self, node: ast.stmt) -> None:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 self.assign(target, node.value)
@@ -251,7 +258,7 @@ class _Frame:
         else:
             self.block(node)
 
-    def block(self, node):
+    def block(self, node: ast.AST) -> None:
         """Children of a statement: expressions are evaluated, inner statements followed."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.stmt):
@@ -261,7 +268,7 @@ class _Frame:
             elif not isinstance(child, (ast.expr, ast.expr_context, ast.operator)):
                 self.block(child)
 
-    def assign(self, target, value):
+    def assign(self, target: ast.expr, value: ast.expr) -> None:
         several = isinstance(target, (ast.Tuple, ast.List))
         if several and isinstance(value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
             for each, source in zip(target.elts, value.elts, strict=True):
@@ -275,7 +282,7 @@ class _Frame:
         else:
             self.bind(target, {(_TID + "0", 0)} if (_TID, 0) in places else places)
 
-    def bind(self, target, places):
+    def bind(self, target: ast.expr, places: set[Place]) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
             for each in target.elts:
                 self.bind(each, places)
@@ -293,7 +300,7 @@ class _Frame:
         elif isinstance(target, ast.Subscript):
             self.store(target, "store")
 
-    def augment(self, node):
+    def augment(self, node: ast.AugAssign) -> None:
         self.value(node.value)
         what = "accumulate" if isinstance(node.op, (ast.Add, ast.Sub)) else "update"
         if isinstance(node.target, ast.Name):
@@ -306,10 +313,10 @@ class _Frame:
 
     # -- expressions --------------------------------------------------------------------------------------
 
-    def path(self, name):
+    def path(self, name: str) -> str:
         return self.prefix + name if self.prefix or name in self.reader.types else f"%.{name}"
 
-    def place(self, node):
+    def place(self, node: ast.expr) -> set[Place]:
         """The places an expression stands for, without loading anything from them."""
         if isinstance(node, ast.Name):
             return self.reader.resolve(self.path(node.id)) if node.id in self.locals else set()
@@ -319,8 +326,8 @@ class _Frame:
             return self.indexed(self.place(node.value), node)
         return self.value(node)
 
-    def attribute(self, owners, name):
-        found = set()
+    def attribute(self, owners: set[Place], name: str) -> set[Place]:
+        found: set[Place] = set()
         for path, dims in owners:
             kind = self.reader.type_of(path)
             if path[0] == "@":
@@ -337,10 +344,10 @@ class _Frame:
             found |= self.reader.resolve(f"{path}.{name}")
         return found
 
-    def indexed(self, owners, node):
+    def indexed(self, owners: set[Place], node: ast.Subscript) -> set[Place]:
         given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         consumed = sum(not isinstance(each, ast.Slice) for each in given)
-        found = set()
+        found: set[Place] = set()
         for path, dims in owners:
             kind = self.reader.type_of(path)
             if path[0] != "@" and (kind is None or _is_array(kind)):
@@ -348,15 +355,15 @@ class _Frame:
                 found.add((path, min(deeper, kind.ndim) if kind is not None else deeper))
         return found
 
-    def is_element(self, place):
+    def is_element(self, place: Place) -> bool:
         kind = self.reader.type_of(place[0])
         return _is_array(kind) and place[1] >= kind.ndim
 
-    def is_view(self, place):
+    def is_view(self, place: Place) -> bool:
         kind = self.reader.type_of(place[0])
         return _is_array(kind) and place[1] < kind.ndim
 
-    def store(self, target, what):
+    def store(self, target: ast.Attribute | ast.Subscript, what: str) -> None:
         """Notes a store to an element, or to a component of one, and what is loaded on the way there."""
         self.indices(target)
         touched = {p for p in self.place(target) if self.is_element(p) or self.reader.type_of(p[0]) is None}
@@ -365,7 +372,7 @@ class _Frame:
         passed = {p for p in self.along(target.value) if self.is_element(p) and p[0] not in paths}
         self.reader.note(passed, "load", self.own_index(target))
 
-    def indices(self, node):
+    def indices(self, node: ast.expr) -> None:
         """Evaluates, once, what an access expression has in its brackets and what it starts from."""
         while isinstance(node, (ast.Attribute, ast.Subscript)):
             if isinstance(node, ast.Subscript):
@@ -374,7 +381,7 @@ class _Frame:
         if not isinstance(node, (ast.Name, ast.Call)):
             self.value(node)
 
-    def value(self, node):
+    def value(self, node: ast.expr) -> set[Place]:
         """Evaluates an expression: notes what it loads; returns the arrays or structs it may be."""
         if isinstance(node, ast.Name):
             return self.place(node)
@@ -392,7 +399,7 @@ class _Frame:
                 self.value(child)
         return set()
 
-    def load(self, node):
+    def load(self, node: ast.Attribute | ast.Subscript) -> set[Place]:
         self.indices(node)
         places = self.place(node)
         elements = {place for place in self.along(node) if self.is_element(place)}
@@ -401,37 +408,37 @@ class _Frame:
         self.reader.note(elements, "load", self.own_index(node))
         return {p for p in places if self.is_view(p) or not _is_array(self.reader.type_of(p[0]))}
 
-    def along(self, node):
+    def along(self, node: ast.expr) -> set[Place]:
         """The places of an expression and of everything it goes through: `arr[i].q` loads from `arr` too."""
-        found = set()
+        found: set[Place] = set()
         while isinstance(node, (ast.Attribute, ast.Subscript)):
             found |= self.place(node)
             node = node.value
         return found
 
-    def own_index(self, node):
+    def own_index(self, node: ast.expr) -> bool:
         """Is the array indexed by the thread's own index, `a[i]` or `a[i, j]`, and by nothing else?"""
         while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and self.is_component(node)):
             node = node.value
         if not isinstance(node, ast.Subscript):
             return False
-        given = []
+        given: list[ast.expr] = []
         while isinstance(node, ast.Subscript):
             given[:0] = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             node = node.value
         return self.are_own(given)
 
-    def is_component(self, node):
+    def is_component(self, node: ast.Subscript) -> bool:
         known = [owner for owner in self.place(node.value) if self.reader.type_of(owner[0]) is not None]
         return bool(known) and all(map(self.is_element, known))
 
-    def are_own(self, given):
+    def are_own(self, given: list[ast.expr]) -> bool:
         own = [{(f"{_TID}{n}", 0)} for n in range(len(given))]
         return [{p for p in self.place(each) if p[0][0] == "@"} for each in given] == own
 
     # -- calls --------------------------------------------------------------------------------------------
 
-    def call(self, node):
+    def call(self, node: ast.Call) -> set[Place]:
         callee, name = self.callee(node.func)
         if name == "static":
             return set()
@@ -459,17 +466,17 @@ class _Frame:
                     self.reader.note(self.place(each), "unknown")
         return set()
 
-    def write_call(self, name, node, first):
+    def write_call(self, name: str, node: ast.Call, first: ast.expr) -> None:
         what = "accumulate" if name.startswith(_ACCUMULATORS) else "store" if name.startswith(_WRITERS) else "update"
         own = name.startswith("atomic_") and self.are_own(node.args[1:-1])
         self.indices(first)
         places = self.place(first)
         self.reader.note({p for p in places if _is_array(self.reader.type_of(p[0]))}, what, own)
 
-    def user_call(self, node, adjoints):
+    def user_call(self, node: ast.Call, adjoints: list[Any]) -> set[Place]:
         values = {id(each): self.value(each) for each in node.args}
         keyed = {k.arg: self.value(k.value) for k in node.keywords}
-        found = set()
+        found: set[Place] = set()
         for adj in adjoints:
             if adj is None:  # native code
                 for places in [*values.values(), *keyed.values()]:
@@ -489,7 +496,7 @@ class _Frame:
             found |= self.reader.call(adj, bound, self.depth + 1)
         return found
 
-    def construct(self, node, struct):
+    def construct(self, node: ast.Call, struct: Any) -> set[Place]:
         """`S()` or `S(q=a)`: a struct of this thread, whose fields may be aliases."""
         path = f"%new{node.lineno}_{node.col_offset}{self.prefix}"
         given = dict(zip(struct.vars, node.args, strict=False))
@@ -498,7 +505,7 @@ class _Frame:
             self.reader.alias(f"{path}.{name}", self.value(value) or {(_VALUE, 0)})
         return {(path, 0)}
 
-    def callee(self, node):
+    def callee(self, node: ast.expr) -> tuple[Any, str]:
         """(object, name) of what a call calls; the object is None where it cannot be found."""
         if isinstance(node, ast.Name):
             if node.id in self.locals:
@@ -513,7 +520,7 @@ class _Frame:
         return None, ""  # wp.grad(f)(x), a call of a call
 
 
-def _lookup(function, name):
+def _lookup(function: Any, name: str) -> Any:
     """A name in the scope of a Python function: its closure, its globals, the builtins."""
     free = function.__code__.co_freevars
     if name in free:
@@ -527,13 +534,13 @@ def _lookup(function, name):
     return scope.get(name, inside.get(name))
 
 
-def _user_functions(callee):
+def _user_functions(callee: Any) -> list[Any] | None:
     """The adjoints of a `@wp.func` and its overloads (None for native code); None if it is no user function."""
     overloads = getattr(callee, "user_overloads", None)
     if overloads is None or callee.is_builtin():
         return None
     every = [callee, *overloads.values(), *(getattr(callee, "user_templates", None) or {}).values()]
-    found = {}
+    found: dict[int, Any] = {}
     for each in every:
         adj = None if getattr(each, "native_snippet", None) else getattr(each, "adj", None)
         found[id(adj)] = adj

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any, Generator, Iterator
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def quiet_now() -> bool:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet() -> Generator[None, None, None]:
     """Use Warp without being seen by the hooks and without recording on the user's active tape."""
     runtime = _warp()._src.context.runtime
     tape, before = getattr(runtime, "tape", None), IS_QUIET[0]

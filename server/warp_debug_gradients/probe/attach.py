@@ -6,6 +6,8 @@ on stderr). `after_import("warp", callback)` calls back the moment the *program*
 that hooks are in place before its next line runs and nothing is imported on its behalf.
 """
 
+from __future__ import annotations
+
 import builtins
 import importlib
 import importlib.machinery
@@ -14,7 +16,10 @@ import os
 import sys
 import time
 import types
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 from .failure import trim_exception
@@ -42,17 +47,26 @@ class Outcome:
 class Program:
     """The user's program: a script, a module (`-m`), or callables in a file of the workspace."""
 
-    def __init__(self, *, script=None, module=None, args=(), cwd=None, workspace=None, overrides=None):
+    def __init__(
+        self,
+        *,
+        script: str | None = None,
+        module: str | None = None,
+        args: Sequence[Any] = (),
+        cwd: str | None = None,
+        workspace: str | None = None,
+        overrides: Overrides | None = None,
+    ) -> None:
         self.script = os.path.abspath(script) if script else None
         self.module = module
         self.args = [str(arg) for arg in args]
         self.cwd = os.path.abspath(cwd or os.getcwd())
         self.workspace = os.path.abspath(workspace or self.cwd)
         self.overrides = overrides or Overrides({}, self.workspace)
-        self._previous_main = None
+        self._previous_main: types.ModuleType | None = None
 
     @classmethod
-    def from_job(cls, job):
+    def from_job(cls, job: dict[str, Any]) -> Program:
         target = job.get("target") or {}
         workspace = job.get("workspace") or job.get("cwd") or os.getcwd()
         return cls(
@@ -64,19 +78,19 @@ class Program:
             overrides=Overrides(job.get("overrides") or {}, workspace),
         )
 
-    def execute(self):
+    def execute(self) -> Outcome:
         """Runs the script or module to its end and returns the Outcome."""
         if self.script:
-            return self.guard(lambda: self._run_script(self.script))
+            return self.guard(partial(self._run_script, self.script))
         if self.module:
-            return self.guard(lambda: self._run_module(self.module))
+            return self.guard(partial(self._run_module, self.module))
         raise TargetError("the target names neither a script nor a module to run")
 
-    def load(self, spec):
+    def load(self, spec: str) -> Any:
         """The callable that `FILE.py:NAME` means, FILE being relative to the working folder or the workspace."""
         return load_callable(spec, self.workspace, self.cwd)
 
-    def guard(self, function):
+    def guard(self, function: Callable[[], Any]) -> Outcome:
         """Prepares the process, calls `function` as the program's main code, and returns the Outcome."""
         try:
             self._prepare()
@@ -91,7 +105,7 @@ class Program:
 
     # -- what Python does before the first line -----------------------------------------------------
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         os.chdir(self.cwd)
         self.overrides.install(self.script, self.module)
         main: Any = types.ModuleType("__main__")
@@ -107,7 +121,7 @@ class Program:
             started_with = ["-m", self.module] if self.module else [shown]
             sys.orig_argv[:] = [sys.executable, *started_with, *self.args]
 
-    def _shown_script(self):
+    def _shown_script(self) -> str:
         """`sys.argv[0]`: the path as a person in the working folder would have typed it."""
         if not self.script:
             return "-m" if self.module else ""
@@ -115,7 +129,7 @@ class Program:
             return os.path.relpath(self.script, self.cwd)
         return self.script
 
-    def _run_script(self, script):
+    def _run_script(self, script: str) -> None:
         if not getattr(sys.flags, "safe_path", False):
             sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
         try:
@@ -130,10 +144,10 @@ class Program:
         main.__loader__ = importlib.machinery.SourceFileLoader("__main__", script)
         exec(self.overrides.compile_main(source, script), main.__dict__)
 
-    def _run_module(self, name):
+    def _run_module(self, name: str) -> None:
         if not getattr(sys.flags, "safe_path", False):
             sys.path.insert(0, os.getcwd())
-        spec = self.overrides.main_module(_find_main_module(name))
+        spec: Any = self.overrides.main_module(_find_main_module(name))
         code = spec.loader.get_code(spec.name)
         if code is None:
             raise _no_module(f"No code object available for {spec.name}")
@@ -148,7 +162,7 @@ class Program:
 
     # -- what Python does after the last line -------------------------------------------------------
 
-    def _left(self, leaving):
+    def _left(self, leaving: SystemExit) -> Outcome:
         trim_exception(leaving)
         code = leaving.code
         if isinstance(leaving, _CannotStart):
@@ -162,13 +176,13 @@ class Program:
             code &= 0xFF  # what a shell would see
         return Outcome(code, leaving, leaving.__traceback__)
 
-    def _failed(self, error):
+    def _failed(self, error: BaseException) -> Outcome:
         trim_exception(error)
         self._print(error)
         interrupted = isinstance(error, KeyboardInterrupt)
         return Outcome(130 if interrupted else 1, error, error.__traceback__)
 
-    def _print(self, error):
+    def _print(self, error: BaseException) -> None:
         if sys.stdout:
             sys.stdout.flush()
         try:  # the user's own excepthook, if they have set one, as Python would
@@ -186,19 +200,19 @@ class Program:
 class _CannotStart(SystemExit):
     """Python would have refused before running a line; the message has been printed."""
 
-    def __init__(self, status):
+    def __init__(self, status: int) -> None:
         super().__init__(status)
         self.status = status
 
 
-def _no_module(message, cause=None):
+def _no_module(message: str, cause: BaseException | None = None) -> _CannotStart:
     print(f"{sys.executable}: {message}", file=sys.stderr)
     error = _CannotStart(1)
     error.__cause__ = cause or ImportError(message)
     return error
 
 
-def _find_main_module(name) -> Any:
+def _find_main_module(name: str) -> Any:
     """The spec that `python -m NAME` runs: the module, or the package's `__main__`."""
     parent = name.rpartition(".")[0]
     try:
@@ -227,7 +241,7 @@ def _find_main_module(name) -> Any:
 # -- callables of the workspace -------------------------------------------------------------------------
 
 
-def load_callable(spec, workspace, cwd=None):
+def load_callable(spec: str, workspace: str, cwd: str | None = None) -> Any:
     """Imports FILE of `FILE.py:NAME[.NAME...]` under its own module name and returns the attribute.
 
     The file's folder goes on `sys.path` (a package's root, if the file lies in a package), so that its
@@ -251,7 +265,7 @@ def load_callable(spec, workspace, cwd=None):
     return found
 
 
-def _import_file(path):
+def _import_file(path: str) -> types.ModuleType:
     folder, base = os.path.split(path)
     name = os.path.splitext(base)[0]
     while os.path.isfile(os.path.join(folder, "__init__.py")):
@@ -266,9 +280,9 @@ def _import_file(path):
     return module
 
 
-def _same_file(left, right):
+def _same_file(left: str | None, right: str) -> bool:
     try:
-        return bool(left) and os.path.samefile(left, right)
+        return left is not None and os.path.samefile(left, right)
     except OSError:
         return False
 
@@ -279,23 +293,23 @@ def _same_file(left, right):
 class ImportHook:
     """Waits for the first import of a top-level package. `seconds`: how long the import took."""
 
-    def __init__(self, name, callback):
+    def __init__(self, name: str, callback: Callable[[types.ModuleType], Any]) -> None:
         self.name = name
         self.callback = callback
         self.done = False
-        self.seconds = None
+        self.seconds: float | None = None
 
-    def install(self):
+    def install(self) -> None:
         if self.name in sys.modules:
             self._fire(sys.modules[self.name], 0.0)
         else:
             sys.meta_path.insert(0, self)
 
-    def remove(self):
+    def remove(self) -> None:
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != self.name or self.done:
             return None
         spec = find_spec_after(self, name, path, target)
@@ -303,11 +317,11 @@ class ImportHook:
             self._watch(spec.loader)
         return spec
 
-    def _watch(self, loader):
+    def _watch(self, loader: Any) -> None:
         """Wraps `exec_module` on this one loader object: its type, and so `__loader__`, stay the user's."""
         execute = loader.exec_module
 
-        def exec_module(module):
+        def exec_module(module: types.ModuleType) -> None:
             started = time.perf_counter()
             execute(module)
             if not self.done:
@@ -316,14 +330,14 @@ class ImportHook:
 
         loader.exec_module = exec_module
 
-    def _fire(self, module, seconds):
+    def _fire(self, module: types.ModuleType, seconds: float) -> None:
         self.done = True
         self.seconds = seconds
         self.remove()
         self.callback(module)
 
 
-def after_import(name, callback):
+def after_import(name: str, callback: Callable[[types.ModuleType], Any]) -> ImportHook:
     """Calls `callback(module)` once, as soon as the program's own import of `name` has finished."""
     hook = ImportHook(name, callback)
     hook.install()

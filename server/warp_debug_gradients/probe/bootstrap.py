@@ -15,22 +15,24 @@ PACKAGE = "_warp_debug_gradients_probe"
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
-def forget_probe_folder(bootstrap_file):
+def forget_probe_folder(bootstrap_file: str) -> str:
     """Takes this file's folder off `sys.path`, where Python has put it as "the script's folder"."""
     import os  # already loaded by site, or else frozen: cannot be shadowed
 
     folder = os.path.dirname(os.path.abspath(bootstrap_file))
-    if sys.path and _same_folder(os, sys.path[0], folder):
+    if sys.path and _same_folder(sys.path[0], folder):
         del sys.path[0]  # absent under `python -P` / PYTHONSAFEPATH
     sys.path_importer_cache.pop(folder, None)
     return folder
 
 
-def _same_folder(os, left, right):
+def _same_folder(left: str, right: str) -> bool:
+    import os
+
     return os.path.realpath(left or os.curdir) == os.path.realpath(right)
 
 
-def die_with_parent(parent_pid):
+def die_with_parent(parent_pid: int) -> None:
     """Asks Linux to kill this process when its parent ends; elsewhere does nothing.
 
     The kernel means the *thread* that started this process, so whoever starts a probe must do it from a
@@ -53,7 +55,7 @@ def die_with_parent(parent_pid):
         os._exit(1)
 
 
-def load_package(folder, name=PACKAGE):
+def load_package(folder: str, name: str = PACKAGE):
     """Imports the probe package from its folder under a private name, without touching `sys.path`."""
     import importlib.util
     import os
@@ -69,7 +71,7 @@ def load_package(folder, name=PACKAGE):
     return package
 
 
-def start(bootstrap_file, arguments):
+def start(bootstrap_file: str, arguments: "list[str]") -> int:
     """Reads the job and runs it; returns the exit status."""
     folder = forget_probe_folder(bootstrap_file)
     if len(arguments) != 1:

@@ -25,7 +25,9 @@ SEED = 20261202  # of the vector that a non-scalar output is contracted with
 
 
 def run(
-    forward: Callable, make_inputs: Callable, name_arguments: Callable[[dict[str, Any]], None] = lambda named: None
+    forward: Callable[..., Any],
+    make_inputs: Callable[..., Any],
+    name_arguments: Callable[[dict[str, Any]], None] = lambda named: None,
 ) -> list[Any]:
     """forward(*inputs) on a tape, backward, and a read of every input's gradient; returns the inputs.
 
@@ -63,7 +65,7 @@ def run(
     return inputs
 
 
-def _named(forward: Callable, inputs: list[Any]) -> dict[str, Any]:
+def _named(forward: Callable[..., Any], inputs: list[Any]) -> dict[str, Any]:
     """The inputs by the names of the callable's arguments; numbered where it does not say them."""
     try:
         return dict(inspect.signature(forward).bind(*inputs).arguments)
@@ -71,7 +73,7 @@ def _named(forward: Callable, inputs: list[Any]) -> dict[str, Any]:
         return {"inputs": inputs}
 
 
-def warp_gradcheck(forward: Callable, inputs: list[Any], limit_s: float) -> dict[str, Any]:
+def warp_gradcheck(forward: Callable[..., Any], inputs: list[Any], limit_s: float) -> dict[str, Any]:
     """What `wp.autograd.gradcheck` says at its defaults, in a forked child (it changes its inputs).
 
     vacuous: nothing was there to check (no input with requires_grad), where Warp answers True.
@@ -110,7 +112,9 @@ def _load_kernels_of_gradcheck(inputs: list[Any]) -> None:
             wp.load_module("warp.autograd", device=device)
 
 
-def _ask(checker: Callable, forward: Callable, inputs: list[Any], reply_to: int) -> tuple[bool | None, str]:
+def _ask(
+    checker: Callable[..., Any], forward: Callable[..., Any], inputs: list[Any], reply_to: int
+) -> tuple[bool | None, str]:
     try:
         quarantine.enter(keep={reply_to})
         text = io.StringIO()

@@ -94,7 +94,7 @@ def _check_parameter(
     gradient = np.asarray(used["gradient"], dtype=np.float64)
     if parameter.get("zeroed_under_view"):
         used, gradient = {**used, "when": "view_zeroed", "norm": 0.0}, np.zeros_like(gradient)
-    other = used.get(parameter.get("followed"))
+    other: Any = used.get(parameter.get("followed"))
     if other is not None and other.shape == gradient.shape:  # the steps show that the update uses this one
         used = {**used, "when": parameter["followed"], "norm": float(np.linalg.norm(other))}
         gradient = np.asarray(other, dtype=np.float64)

@@ -9,10 +9,10 @@ import importlib
 import json
 import os
 import time
-from typing import Any
+from typing import Any, Dict
 
 
-def look(result):
+def look(result: Dict[str, Any]) -> None:
     """Fills `result` step by step, so that what was found before a failure is kept."""
     result["python"] = ".".join(str(n) for n in sys.version_info[:3])
     result["fork"] = hasattr(os, "fork")
@@ -34,7 +34,7 @@ def look(result):
     result["cache_writable"] = os.access(cache, os.W_OK)
 
     @wp.kernel
-    def twice(x: wp.array(dtype=float), y: wp.array(dtype=float)):  # pyright: ignore[reportInvalidTypeForm]
+    def twice(x: wp.array(dtype=float), y: wp.array(dtype=float)):  # pyright: ignore[reportInvalidTypeForm, reportUnknownParameterType]
         i = wp.tid()
         y[i] = 2.0 * x[i]
 
@@ -50,9 +50,9 @@ def look(result):
         result["gradients"][str(device)] = {"value": gradient, "seconds": time.perf_counter() - started}
 
 
-def main(job):
+def main(job: Dict[str, Any]) -> None:
     """Writes what was found, and the error that ended the look, if one did."""
-    result = {}
+    result: Dict[str, Any] = {}
     try:
         look(result)
     except BaseException as error:

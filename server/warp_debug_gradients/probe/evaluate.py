@@ -86,7 +86,7 @@ class Measurement:
     def created(self, array: Any) -> None:
         (self.watch or self.registry).created(array)
 
-    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None:
+    def recorded_function(self, tape: Any, function: Callable[..., Any], arrays: Any) -> None:
         if self.watch is not None:
             self.watch.recorded_function(tape, function, arrays)
 

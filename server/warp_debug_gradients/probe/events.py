@@ -34,8 +34,8 @@ class Event:
         index: int,
         kind: str,
         subject: Any,
-        args: tuple,
-        kwargs: dict,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         tape: Any,
         replay: Any = None,
         function: Any = None,
@@ -75,4 +75,4 @@ class Listener(Protocol):
     def before(self, event: Event) -> None: ...
     def after(self, event: Event) -> None: ...
     def created(self, array: Any) -> None: ...
-    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None: ...
+    def recorded_function(self, tape: Any, function: Callable[..., Any], arrays: Any) -> None: ...

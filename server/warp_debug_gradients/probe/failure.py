@@ -1,11 +1,15 @@
 """An exception of the user's program -> the `error` object of trace.json."""
 
+from __future__ import annotations
+
 import importlib
 import linecache
 import os
 import re
 import sys
 import types
+from collections.abc import Iterator
+from typing import Any
 
 MAX_FRAMES = 40
 MAX_TEXT = 20_000  # characters of a message
@@ -35,23 +39,24 @@ _PACKAGES = {
 PROBE_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
-def is_probe_file(filename):
+def is_probe_file(filename: str) -> bool:
     return os.path.abspath(filename).startswith(PROBE_FOLDER)
 
 
-def trim_exception(error):
+def trim_exception(error: BaseException) -> None:
     """Takes the probe's own frames out of an exception's traceback and those of its causes, in place."""
-    seen, waiting = set(), [error]
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
     while waiting:
-        error = waiting.pop()
-        if not isinstance(error, BaseException) or id(error) in seen:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
             continue
-        seen.add(id(error))
-        error.__traceback__ = trim_traceback(error.__traceback__)
-        waiting += [error.__cause__, error.__context__, *(getattr(error, "exceptions", None) or ())]
+        seen.add(id(each))
+        each.__traceback__ = trim_traceback(each.__traceback__)
+        waiting += [each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ())]
 
 
-def trim_traceback(traceback):
+def trim_traceback(traceback: types.TracebackType | None) -> types.TracebackType | None:
     """The same traceback without the probe's frames.
 
     Python hides its import machinery (`<frozen importlib...>`) from tracebacks, but not where a frame of
@@ -75,13 +80,16 @@ def trim_traceback(traceback):
 # -- the error object -------------------------------------------------------------------------------------
 
 
-def describe_failure(error, *, workspace, script=None, cwd=None):
+def describe_failure(
+    error: Any, *, workspace: str, script: str | None = None, cwd: str | None = None
+) -> dict[str, Any]:
     """The `error` object of trace.json (docs/architecture.md) for what ended the user's program."""
     error = getattr(error, "exception", error)  # an Outcome will do
     place = _Place(workspace, script)
     frames = [_frame(entry) for entry in _entries(error.__traceback__) if not is_probe_file(_filename(entry))]
-    own = place.deepest(frames)
-    kernel, compiler_message, message = None, None, _shown(error)
+    own: dict[str, Any] | None = place.deepest(frames)
+    kernel: str | None = None
+    compiler_message, message = None, _shown(error)
     generated = _CODEGEN_PLACE.findall(message)
     if generated:  # Warp's code generator: the lines are those of the kernel and of the functions it calls
         kernel, compiler_message = generated[0][0], message
@@ -101,7 +109,7 @@ def describe_failure(error, *, workspace, script=None, cwd=None):
         "file": own and own["file"],
         "line": own and own["line"],
         "function": own and own["function"],
-        "source": linecache.getline(own["file"], own["line"]).strip() if own else "",
+        "source": linecache.getline(own["file"], own["line"]).strip() if own is not None else "",
         "traceback": frames if len(frames) <= MAX_FRAMES else [*frames[: MAX_FRAMES // 2], *frames[-MAX_FRAMES // 2 :]],
         "kernel": kernel,
         "compiler_message": compiler_message,
@@ -113,40 +121,40 @@ def describe_failure(error, *, workspace, script=None, cwd=None):
 class _Place:
     """Which files are the user's: those of the workspace, without the packages installed in it, and the script."""
 
-    def __init__(self, workspace, script):
+    def __init__(self, workspace: str, script: str | None) -> None:
         self.workspace = os.path.join(os.path.realpath(workspace), "")
         self.script = os.path.realpath(script) if script else None
 
-    def owns(self, filename):
+    def owns(self, filename: str) -> bool:
         filename = os.path.realpath(filename)
         if filename == self.script:
             return True
         installed = {"site-packages", "dist-packages"} & set(filename.split(os.sep))
         return filename.startswith(self.workspace) and not installed
 
-    def deepest(self, frames):
+    def deepest(self, frames: list[dict[str, Any]]) -> dict[str, Any] | None:
         return next((frame for frame in reversed(frames) if self.owns(frame["file"])), None)
 
 
-def _entries(traceback):
+def _entries(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
 
 
-def _filename(entry):
+def _filename(entry: types.TracebackType) -> str:
     return entry.tb_frame.f_code.co_filename
 
 
-def _is_frozen(filename):
+def _is_frozen(filename: str) -> bool:
     return filename.startswith("<frozen importlib")
 
 
-def _frame(entry):
+def _frame(entry: types.TracebackType) -> dict[str, Any]:
     return {"file": _filename(entry), "line": entry.tb_lineno, "function": entry.tb_frame.f_code.co_name}
 
 
-def _message(error):
+def _message(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"the program ended itself with sys.exit({error.code!r})"
     # KeyError shows its argument's repr; Warp's code generator raises subclasses of it with whole sentences.
@@ -155,7 +163,7 @@ def _message(error):
     return "\n".join([text, *map(str, getattr(error, "__notes__", None) or ())])
 
 
-def _shown(error):
+def _shown(error: BaseException) -> str:
     """The message, where the exception has one that can be shown, and not more of it than anybody would read."""
     try:
         text = _message(error)
@@ -164,7 +172,7 @@ def _shown(error):
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT // 2]} [...] {text[-MAX_TEXT // 2 :]}"
 
 
-def _launched_kernel(error, message):
+def _launched_kernel(error: BaseException, message: str) -> str | None:
     """The kernel's name, from the message or from Warp's own frames (`launch` holds it in `kernel`)."""
     named = _KERNEL_NAME.search(message)
     if named:
@@ -177,7 +185,7 @@ def _launched_kernel(error, message):
     return found if isinstance(found, str) else None
 
 
-def _missing_module(error, message):
+def _missing_module(error: BaseException, message: str) -> str | None:
     if isinstance(error, ModuleNotFoundError):
         return error.name
     reason = error.__cause__ or error.__context__
@@ -191,10 +199,18 @@ def _missing_module(error, message):
 # -- advice ---------------------------------------------------------------------------------------------------
 
 
-def _advice(error, message, missing, kernel, workspace, script, cwd):
+def _advice(
+    error: BaseException,
+    message: str,
+    missing: str | None,
+    kernel: str | None,
+    workspace: str,
+    script: str | None,
+    cwd: str,
+) -> str:
     """One or two plain sentences: what to install or change. Empty where nothing useful is known."""
     if missing:
-        return _missing_advice(missing, workspace, script)
+        return _missing_advice(missing, workspace)
     if isinstance(error, SyntaxError):
         version = ".".join(map(str, sys.version_info[:2]))
         return f"Correct the syntax of this line; the interpreter is Python {version} ({sys.executable})."
@@ -214,7 +230,7 @@ def _advice(error, message, missing, kernel, workspace, script, cwd):
     return ""
 
 
-def _missing_advice(name, workspace, script):
+def _missing_advice(name: str, workspace: str) -> str:
     top = name.partition(".")[0]
     pip = f"{sys.executable} -m pip install"
     if name == "warp.sim" or name.startswith("warp.sim."):
@@ -238,7 +254,7 @@ def _missing_advice(name, workspace, script):
     return f"Install it into the interpreter that runs the program: {pip} {package}."
 
 
-def _wrong_warp_advice(message):
+def _wrong_warp_advice(message: str) -> str:
     warp = sys.modules.get("warp")
     file = getattr(warp, "__file__", None) or f"{list(getattr(warp, '__path__', []))}"
     hidden = _NOT_IMPORTED.search(message)
@@ -250,7 +266,7 @@ def _wrong_warp_advice(message):
     return f"Warp {version} has no such name: install the version of Warp that the program was written for."
 
 
-def _find_module(name, workspace, limit=2_000):
+def _find_module(name: str, workspace: str, limit: int = 2_000) -> str | None:
     """A file of the workspace that would be this module."""
     for count, (folder, folders, files) in enumerate(os.walk(workspace)):
         folders[:] = [f for f in folders if not f.startswith(".") and f not in ("site-packages", "node_modules")]
@@ -263,17 +279,17 @@ def _find_module(name, workspace, limit=2_000):
     return None
 
 
-def _file_advice(filename, script, cwd):
+def _file_advice(filename: Any, script: str | None, cwd: str) -> str:
     filename = os.fsdecode(filename) if isinstance(filename, (str, bytes, os.PathLike)) else str(filename)
     if os.path.isabs(filename):
         return f"There is no {filename}."
-    beside = os.path.join(os.path.dirname(script), filename) if script else None
-    if beside and os.path.exists(beside):
-        return f"{filename} was looked for in {cwd} but lies beside the script: use {os.path.dirname(script)} as cwd."
+    folder = os.path.dirname(script) if script else None
+    if folder is not None and os.path.exists(os.path.join(folder, filename)):
+        return f"{filename} was looked for in {cwd} but lies beside the script: use {folder} as cwd."
     return f"{filename} is relative to the working folder {cwd}: run the program from the folder that holds the file."
 
 
-def _exit_advice(error):
+def _exit_advice(error: SystemExit) -> str:
     files = [_filename(entry) for entry in _entries(error.__traceback__)]
     if any(os.path.basename(file) == "argparse.py" for file in files):
         return "The program refused its arguments (its message is in the output): correct the arguments of the job."

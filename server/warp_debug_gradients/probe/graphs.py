@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Generator, Iterator
 
 import numpy as np
 
@@ -30,9 +30,9 @@ class Call:
 
     kind: str
     subject: Any
-    original: Callable
-    args: tuple
-    kwargs: dict
+    original: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
     place: dict[str, Any] | None
     tape: Any = None
     entries: range = range(0)
@@ -50,7 +50,7 @@ class Capture:
     unfollowed: str | None = None
 
 
-def first_contents(array: Any, args: tuple, kwargs: dict, place: Any) -> list[Call]:
+def first_contents(array: Any, args: tuple[Any, ...], kwargs: dict[str, Any], place: Any) -> list[Call]:
     """What each launch of the graph does to an array that was made during the capture.
 
     The capture records, and does not execute, the copy of the given data and the zeroing of the gradient buffer.
@@ -104,7 +104,15 @@ class Graphs:
         known = self._known.get(id(graph))
         return known if known is not None and known.unfollowed is None and known.calls else None
 
-    def record(self, kind: str, subject: Any, original: Callable, args: tuple, kwargs: dict, place: Any) -> Any:
+    def record(
+        self,
+        kind: str,
+        subject: Any,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        place: Any,
+    ) -> Any:
         """Make a call during a capture, and keep it for the launches of the graph."""
         assert self.active is not None
         tape = subject if kind == "record_func" else self.runtime.tape
@@ -120,7 +128,7 @@ class Graphs:
         return result
 
     @contextmanager
-    def condition(self, kind: str, condition: Any, place: Any) -> Iterator[Callable]:
+    def condition(self, kind: str, condition: Any, place: Any) -> Generator[Callable[..., Any], None, None]:
         """A `capture_if` or `capture_while` during a capture. Gives what each callback is to be replaced with."""
         capture, tape = self.active, self.runtime.tape
         assert capture is not None
@@ -172,7 +180,7 @@ class Graphs:
         return known.unfollowed or "nothing that was captured could be kept"
 
     @contextmanager
-    def replaying(self, call: Call) -> Iterator[Callable]:
+    def replaying(self, call: Call) -> Generator[Callable[..., Any], None, None]:
         """The function to call for one kept call, with the tape as it was; nothing is recorded anew."""
         active = self.runtime.tape
         self.runtime.tape = None

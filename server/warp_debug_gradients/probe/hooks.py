@@ -12,7 +12,7 @@ from .events import COMMAND_ARGUMENTS, NATIVE_FUNCTIONS, Listener
 from .hub import CAPTURES, Hub
 
 
-def _argument(args: tuple, kwargs: dict, position: int, name: str) -> Any:
+def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], position: int, name: str) -> Any:
     return args[position] if len(args) > position else kwargs.get(name)
 
 
@@ -187,7 +187,9 @@ def _patch_functions(wp: Any, hub: Hub) -> None:
             hub.patch(wp, name, _wrapped_function(original, kind, position, argument, hub))
 
 
-def _wrapped_function(original: Callable, kind: str, position: int, argument: str, hub: Hub) -> Callable:
+def _wrapped_function(
+    original: Callable[..., Any], kind: str, position: int, argument: str, hub: Hub
+) -> Callable[..., Any]:
     @functools.wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
         if hub.unseen():
@@ -249,7 +251,7 @@ def _patch_capture(wp: Any, hub: Hub) -> None:
             hub.patch(wp, name, _conditional(original, name, bodies, hub))
 
 
-def _conditional(original: Callable, name: str, bodies: tuple[str, ...], hub: Hub) -> Callable:
+def _conditional(original: Callable[..., Any], name: str, bodies: tuple[str, ...], hub: Hub) -> Callable[..., Any]:
     signature = inspect.signature(original)
 
     @functools.wraps(original)

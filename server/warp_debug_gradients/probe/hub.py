@@ -77,7 +77,7 @@ class Hub:
     def is_idle(self, kind: str) -> bool:
         return kind != "backward" and self.graphs.active is None
 
-    def count_only(self, original: Callable, args: tuple, kwargs: dict) -> Any:
+    def count_only(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An event that nobody waits for: the fast path of evaluations."""
         self.count += 1
         self.depth += 1
@@ -86,7 +86,15 @@ class Hub:
         finally:
             self.depth -= 1
 
-    def run(self, kind: str, subject: Any, original: Callable, args: tuple, kwargs: dict, replay: Any = None) -> Any:
+    def run(
+        self,
+        kind: str,
+        subject: Any,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        replay: Any = None,
+    ) -> Any:
         """Make a call as an event; during a capture, keep it for the launches of the graph instead."""
         if self.graphs.active is not None:
             self.count += 1
@@ -114,7 +122,9 @@ class Hub:
         self.listener.after(event)
         return event.result
 
-    def launch_graph(self, graph: Any, original: Callable, args: tuple, kwargs: dict) -> Any:
+    def launch_graph(
+        self, graph: Any, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Make the calls of a captured graph again, each as an event."""
         capture = self.graphs.of(graph)
         if capture is None:

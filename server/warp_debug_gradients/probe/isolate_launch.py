@@ -28,10 +28,10 @@ PROBING_STEP = 2.0**-6  # of an input's RMS: large enough that what the launch w
 MOST_KERNELS = 16  # kernels that are looked at besides those that are blamed
 
 
-def chosen(operations: list[Operation], jumps: Iterable[Any], blamed: set[tuple]) -> dict[int, bool]:
+def chosen(operations: list[Operation], jumps: Iterable[Any], blamed: set[tuple[Any, ...]]) -> dict[int, bool]:
     """Index -> whether it is blamed: the largest jump of each blamed (file, line, kernel), and each other kernel's
     last launch (the nearest to where the walk begins)."""
-    largest: dict[tuple, Any] = {}
+    largest: dict[tuple[Any, ...], Any] = {}
     for jump in jumps:
         place = jump.place or {}
         key = (place.get("file"), place.get("line"), jump.kernel)
@@ -212,7 +212,7 @@ class Launch:
 
     def _inputs(self) -> list[Access]:
         """The arguments whose derivative the adjoint has to give, each memory once."""
-        found: dict[tuple, Access] = {}
+        found: dict[tuple[Any, ...], Access] = {}
         for access in self.operation.accesses:
             array = access.array
             readable = access.read and array._grad is not None and host(array).dtype.kind == "f"

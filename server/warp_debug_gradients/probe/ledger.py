@@ -142,7 +142,7 @@ def by_weight(row: dict[str, Any]) -> tuple[bool, float]:
     return not row["significant"], -abs(row["value"])
 
 
-def _writers_key(jump: Jump) -> tuple:
+def _writers_key(jump: Jump) -> tuple[Any, ...]:
     return (
         tuple(sorted((w.get("file") or "", w.get("line") or 0) for w in jump.writers))
         if jump.kind == "unrecorded"

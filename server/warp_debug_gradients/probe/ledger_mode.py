@@ -154,7 +154,7 @@ class LedgerRun:
         return self._forked(name, sign * self.step * self.v, self._record_end, how)
 
     def _forked(
-        self, name: str, delta: np.ndarray | None, at_target: Callable, how: cuts.Cuts | None = None
+        self, name: str, delta: np.ndarray | None, at_target: Callable[..., Any], how: cuts.Cuts | None = None
     ) -> dict[str, Any]:
         """Fork a child that runs on to the backward call and answers there; returns its answer, or raises NoLedger."""
         read_end, write_end = os.pipe()

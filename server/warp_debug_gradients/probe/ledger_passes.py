@@ -90,7 +90,7 @@ class Unperturbed:
         return getattr(self.session.wp.Tape.backward, "__wrapped__", self.session.wp.Tape.backward)
 
     def _stepped(
-        self, runs: dict[str, Any], arenas: dict[str, Arena], answer: Callable, restore: Any
+        self, runs: dict[str, Any], arenas: dict[str, Arena], answer: Callable[..., Any], restore: Any
     ) -> dict[str, Any] | str:
         """One stepped backward pass in a forked child of its own; its summary, or what went wrong."""
         read_end, write_end = os.pipe()

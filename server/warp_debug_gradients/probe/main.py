@@ -322,7 +322,7 @@ class Director:
     def created(self, array: Any) -> None:
         self.inner.created(array)
 
-    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None:
+    def recorded_function(self, tape: Any, function: Callable[..., Any], arrays: Any) -> None:
         self.inner.recorded_function(tape, function, arrays)
 
     def before(self, event: Any) -> None:

@@ -94,7 +94,7 @@ def _launched_twice(recorder: Recorder) -> Iterator[dict[str, Any]]:
         seen[key] = operation.index
 
 
-def _signature(operation: Operation, tape: Any) -> tuple:
+def _signature(operation: Operation, tape: Any) -> tuple[Any, ...]:
     """Equal for launches that do the same: at one line, over as many threads, with the same arrays and numbers."""
     arrays = tuple((a.label, a.array.ptr, tuple(a.array.shape)) for a in operation.accesses)
     _, threads, _, inputs, outputs, *_ = tape.launches[operation.index] if operation.definition else [None] * 5

@@ -68,7 +68,7 @@ class Recorder:
     def created(self, array: Any) -> None:
         self.registry.created(array)
 
-    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None:
+    def recorded_function(self, tape: Any, function: Callable[..., Any], arrays: Any) -> None:
         pass  # seen as a new entry of the tape when its event ends
 
     def before(self, event: Event) -> None:
@@ -160,7 +160,7 @@ class Recorder:
         serial = self.registry.serial(base)
         return serial if serial >= 0 else -int(base.ptr)
 
-    def _guarded(self, sync: Callable, *args: Any) -> None:
+    def _guarded(self, sync: Callable[..., Any], *args: Any) -> None:
         """What does not fit is not recorded; the operations still are, so that they can be cut into stretches."""
         if self.shadows is None:
             return

@@ -57,7 +57,7 @@ class TapeState:
                     self.outputs[array.ptr] = array
 
 
-def recorded_arrays(function: Callable, arrays: Any) -> list[tuple[Any, bool, bool]]:
+def recorded_arrays(function: Callable[..., Any], arrays: Any) -> list[tuple[Any, bool, bool]]:
     """(array, read, written) of a recorded function: exact for Warp's own copies, else both for all."""
     source = dest = None
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())

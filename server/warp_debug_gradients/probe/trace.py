@@ -104,7 +104,7 @@ class Watch:
     def created(self, array: Any) -> None:
         self.leaves.created_at[self.registry.created(array)] = self._event_index
 
-    def recorded_function(self, tape: Any, function: Callable, arrays: Any) -> None:
+    def recorded_function(self, tape: Any, function: Callable[..., Any], arrays: Any) -> None:
         self.tapes.record(tape, self._event_index, "recorded function", recorded_arrays(function, arrays))
 
     _event_index = 0

@@ -60,7 +60,7 @@ class WarpTracker:
 
     def __init__(self) -> None:
         self.available = False
-        self.warnings: dict[tuple, dict[str, Any]] = {}
+        self.warnings: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.of_warp = 0  # warnings about kernels of Warp's own
         self.dropped = 0
         self._wp: Any = None
@@ -128,7 +128,7 @@ class WarpTracker:
         array.mark_read, array.mark_write, array.mark_init = read, write, init
 
     def _watch_tapes(self, tape: Any) -> None:
-        def ending(original: Callable) -> Callable:
+        def ending(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def method(self: Any, *args: Any, **kwargs: Any) -> Any:
                 try:
