@@ -50,8 +50,8 @@ def frames(traceback):
 def probe(tmp_path_factory):
     """A copy of the probe with a small main: these tests are about the start, not about gradients."""
     folder = tmp_path_factory.mktemp("probe")
-    for name in ("__init__.py", "bootstrap.py", "attach.py", "overrides.py", "failure.py"):
-        (folder / name).write_bytes((PROBE / name).read_bytes())
+    for source in PROBE.glob("*.py"):
+        (folder / source.name).write_bytes(source.read_bytes())
     (folder / "main.py").write_text(MAIN)
     (folder / "trace.py").write_text("raise ImportError('the standard library is shadowed')")
     return folder
