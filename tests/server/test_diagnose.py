@@ -9,7 +9,7 @@ from warp_debug_gradients.operations.diagnose import new_causes, ranked
 from warp_debug_gradients.operations.line_search import line_of, line_sentence
 from warp_debug_gradients.operations.reported import reported_otherwise
 from warp_debug_gradients.operations.scan_leads import at_their_constructs, harmless, with_leads
-from warp_debug_gradients.operations.situations import SITUATIONS, blocked, right, rounded_away, situations
+from warp_debug_gradients.operations.situations import SITUATIONS, at_their_launches, blocked, right, situations
 from warp_debug_gradients.patterns import STRONG, WEAK, Hit, Pattern, Spot
 from warp_debug_gradients.schemas import Cause, Isolated, ScriptError
 
@@ -190,7 +190,7 @@ def test_stairs_of_rounding_and_stairs_that_are_meant(autodiff, reason, code):
     coarse = Isolated(
         what="launch", kernel="read_out", file="a.py", line=61, verdict="undecided", reason=reason, blamed=True
     )
-    (found,) = rounded_away(situations(check), check, [coarse])
+    (found,) = at_their_launches(situations(check), check, [coarse])
     assert found.code == code
     if code == "precision_floor":
         assert (found.file, found.line, found.kernel) == ("a.py", 61, "read_out")
@@ -220,3 +220,13 @@ def test_a_printed_loss_that_goes_the_other_way_is_another_number(printed, said)
 def test_a_printed_loss_beside_one_that_does_not_move_says_nothing():
     trace = {"iterations": [{"losses": [v]} for v in (260.0, 261.0, 260.5)], "printed": {"loss": [1.0, 2.0, 3.0]}}
     assert reported_otherwise(trace) is None
+
+
+@pytest.mark.parametrize(("lines", "placed"), [([43], 43), ([43, 43], 43), ([43, 50], 40), ([], 40)])
+def test_a_kink_is_placed_at_the_only_launch_that_has_one(lines, placed):
+    check = {**AGREES, "verdict": "inconclusive", "reason": "kink", "message": "AD = 1, FD = 2"}
+    rows = [
+        Isolated(what="launch", kernel="pick", file="a.py", line=n, verdict="undecided", reason="kink") for n in lines
+    ]
+    (found,) = at_their_launches(situations(check), check, rows)
+    assert (found.code, found.line) == ("nonsmooth_choice", placed)

@@ -73,7 +73,7 @@ class Diagnosis:
             return await self._right(check, checks, trace)
         found, located_causes = await self._locate(trace, checks, first)
         scan = self._scan(trace)
-        situation = situations.rounded_away(situations.situations(first), first, found.isolated if found else [])
+        situation = situations.at_their_launches(situations.situations(first), first, found.isolated if found else [])
         situation = at_their_constructs(situation, first, scan.hits)
         causes = with_leads(ranked(located_causes, situation), scan.hits, check.verdict == "disagree")
         result = self._result(check, found, causes)

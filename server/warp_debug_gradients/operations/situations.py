@@ -82,7 +82,24 @@ def situations(check: Check) -> list[Cause]:
     ]
 
 
-def rounded_away(situation: list[Cause], check: Check, isolated: Sequence[Isolated]) -> list[Cause]:
+def at_their_launches(situation: list[Cause], check: Check, isolated: Sequence[Isolated]) -> list[Cause]:
+    """What an undecided check amounts to, placed at the launch that shows it by itself."""
+    return _at_the_kink(_rounded_away(situation, check, isolated), isolated)
+
+
+def _at_the_kink(situation: list[Cause], isolated: Sequence[Isolated]) -> list[Cause]:
+    """The one launch on the tape whose own one-sided derivatives differ is where the choice is made."""
+    kinks = {(row.file, row.line): row for row in isolated if row.reason == "kink"}
+    if len(kinks) == 1:
+        ((file, line), row) = next(iter(kinks.items()))
+        for cause in situation:
+            if cause.code == "nonsmooth_choice":
+                cause.file, cause.line, cause.kernel = file, line, row.kernel
+                cause.evidence.append(f"{file}:{line}: the one-sided derivatives of {row.kernel} by itself differ, too")
+    return situation
+
+
+def _rounded_away(situation: list[Cause], check: Check, isolated: Sequence[Isolated]) -> list[Cause]:
     """Stairs that AD does not see, and a launch whose outputs are too coarse for what it passes on: their digits are the stairs."""
     directions = (check.get("gradient") or {}).get("directions") or []
     coarse = next((row for row in isolated if row.blamed and row.reason == "quantised"), None)
