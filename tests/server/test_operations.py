@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from warp_debug_gradients.cli import parse_setting
+from warp_debug_gradients.cli_options import parse_setting
 from warp_debug_gradients.errors import EngineUnavailable, ProbeFailed, UsageError, WorkspaceError
 from warp_debug_gradients.evidence import START, Evidence
 from warp_debug_gradients.operations.command import command_line

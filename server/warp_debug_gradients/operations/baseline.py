@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import JsonValue
-
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.evidence import HOME, finished_runs
-from warp_debug_gradients.records import Check, Ledger, Trace, part, parts
+from warp_debug_gradients.records import Check, Ledger, Trace, part, parts, read_json
 from warp_debug_gradients.runs import find_run
 from warp_debug_gradients.schemas import VerifyFixRequest
 from warp_debug_gradients.workspace import Workspace
@@ -147,12 +144,3 @@ def earlier_ledger(workspace: Workspace, baseline: RecordedCheck) -> RecordedChe
         if same and found.sources == baseline.sources and found.ledger:
             return found
     return None
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A file of the evidence; empty where there is none."""
-    try:
-        value: JsonValue = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -1,6 +1,6 @@
 """The types of a run's JSON: what the probe writes, and what the server reads back from the evidence."""
 
-from warp_debug_gradients.records.base import Place, Record, part, parts
+from warp_debug_gradients.records.base import Place, Record, part, parts, read_json
 from warp_debug_gradients.records.check import Check, Evaluation, Gradient, HorizonRow, Numbers
 from warp_debug_gradients.records.ledger import (
     AloneRow,
@@ -45,4 +45,5 @@ __all__ = [
     "WriterRow",
     "part",
     "parts",
+    "read_json",
 ]

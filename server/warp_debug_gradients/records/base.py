@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, TypedDict
+
+from pydantic import JsonValue
 
 Record = dict[str, Any]
 Number = float | Literal["nan", "inf", "-inf"]
@@ -27,3 +31,12 @@ def part(record: Mapping[str, Any] | None, name: str) -> Record:
 def parts(record: Mapping[str, Any] | None, name: str) -> list[Any]:
     """A list inside a record."""
     return (record.get(name) if record else None) or []
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A file of the evidence; empty where there is none."""
+    try:
+        value: JsonValue = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue
-
 from warp_debug_gradients.catalogue import CATALOGUE
-from warp_debug_gradients.records import Ledger, part, parts
+from warp_debug_gradients.records import Ledger, part, parts, read_json
 from warp_debug_gradients.report import tables
 from warp_debug_gradients.report.tables import Table
 
@@ -86,13 +84,13 @@ class Story:
 
 def read_records(folder: Path) -> Records:
     """Reads what is there."""
-    ledgers = parts(_read(folder / "ledger.json"), "ledgers") or [{}]
+    ledgers = parts(read_json(folder / "ledger.json"), "ledgers") or [{}]
     return Records(
         folder=folder,
-        result=_read(folder / "result.json"),
-        job=_read(folder / "job.json"),
-        trace=_read(folder / "trace.json"),
-        checks=parts(_read(folder / "evaluate.json"), "checks"),
+        result=read_json(folder / "result.json"),
+        job=read_json(folder / "job.json"),
+        trace=read_json(folder / "trace.json"),
+        checks=parts(read_json(folder / "evaluate.json"), "checks"),
         ledger=ledgers[0],
     )
 
@@ -230,11 +228,3 @@ def _records(records: Records) -> Section:
         command=f"sh {r.get('evidence')}/rerun.sh",
         tables=[Table("Files", ["file", "size"], rows)],
     )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        value: JsonValue = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
