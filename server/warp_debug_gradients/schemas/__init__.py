@@ -14,45 +14,35 @@ from warp_debug_gradients.schemas.base import (
     as_float,
     tag_nonfinite,
 )
-from warp_debug_gradients.schemas.diagnose import DiagnoseRequest, DiagnoseResult, Stage
-from warp_debug_gradients.schemas.isolated import GradcheckTape, Isolated
-from warp_debug_gradients.schemas.parts import (
-    ArrayInfo,
-    BornNonFinite,
-    Cause,
-    Change,
+from warp_debug_gradients.schemas.check import (
     CheckSummary,
     Consumed,
     Direction,
     Element,
     Gradient,
-    GradientRead,
     Horizon,
-    Interpreter,
-    IterationHealth,
-    Jump,
-    Knob,
     KnobPoint,
-    Location,
+    Signature,
+    WarpGradcheck,
+    Window,
+)
+from warp_debug_gradients.schemas.diagnose import DiagnoseRequest, DiagnoseResult, Stage
+from warp_debug_gradients.schemas.isolated import GradcheckTape, Isolated
+from warp_debug_gradients.schemas.ledger import (
+    BornNonFinite,
+    Change,
+    Jump,
     NamedArray,
-    NextCall,
-    NonFinite,
-    ObjectiveInfo,
     Observation,
     Overwrite,
     Reader,
-    ScriptError,
-    Series,
-    Signature,
-    Structure,
     Term,
     TrackerWarning,
-    WarpGradcheck,
     WhatIf,
     WhatIfArray,
-    Window,
     Writer,
 )
+from warp_debug_gradients.schemas.parts import Cause, GradientRead, Interpreter, Location, NextCall, ScriptError
 from warp_debug_gradients.schemas.requests import (
     BisectStepsRequest,
     EnableTrackerRequest,
@@ -67,6 +57,15 @@ from warp_debug_gradients.schemas.results import (
     GradcheckResult,
     Result,
     RunReproResult,
+)
+from warp_debug_gradients.schemas.run import (
+    ArrayInfo,
+    IterationHealth,
+    Knob,
+    NonFinite,
+    ObjectiveInfo,
+    Series,
+    Structure,
 )
 from warp_debug_gradients.schemas.scan import (
     PatternHit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from warp_debug_gradients.schemas.base import Model
-from warp_debug_gradients.schemas.parts import CheckSummary, Consumed, Signature, Window
+from warp_debug_gradients.schemas.check import CheckSummary, Consumed, Signature, Window
 from warp_debug_gradients.schemas.requests import GradcheckRequest
 from warp_debug_gradients.schemas.results import BisectStepsResult
 from warp_debug_gradients.schemas.scan import PatternHit

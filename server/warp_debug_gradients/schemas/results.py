@@ -5,34 +5,35 @@ from __future__ import annotations
 from pydantic import Field
 
 from warp_debug_gradients.schemas.base import Method, Model, Num, Status, Verdict
-from warp_debug_gradients.schemas.isolated import GradcheckTape, Isolated
-from warp_debug_gradients.schemas.parts import (
-    ArrayInfo,
-    BornNonFinite,
-    Cause,
+from warp_debug_gradients.schemas.check import (
     CheckSummary,
     Consumed,
     Gradient,
     Horizon,
-    Interpreter,
-    IterationHealth,
-    Jump,
-    Knob,
     KnobPoint,
-    NextCall,
-    NonFinite,
-    ObjectiveInfo,
+    Signature,
+    WarpGradcheck,
+    Window,
+)
+from warp_debug_gradients.schemas.isolated import GradcheckTape, Isolated
+from warp_debug_gradients.schemas.ledger import (
+    BornNonFinite,
+    Jump,
     Observation,
     Overwrite,
-    ScriptError,
-    Series,
-    Signature,
-    Structure,
     Term,
     TrackerWarning,
-    WarpGradcheck,
     WhatIf,
-    Window,
+)
+from warp_debug_gradients.schemas.parts import Cause, Interpreter, NextCall, ScriptError
+from warp_debug_gradients.schemas.run import (
+    ArrayInfo,
+    IterationHealth,
+    Knob,
+    NonFinite,
+    ObjectiveInfo,
+    Series,
+    Structure,
 )
 
 

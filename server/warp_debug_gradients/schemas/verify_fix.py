@@ -7,7 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from warp_debug_gradients.schemas.base import Engine, Model, Num, Verdict
-from warp_debug_gradients.schemas.parts import Cause, Horizon, Jump, Overwrite
+from warp_debug_gradients.schemas.check import Horizon
+from warp_debug_gradients.schemas.ledger import Jump, Overwrite
+from warp_debug_gradients.schemas.parts import Cause
 from warp_debug_gradients.schemas.requests import Target
 from warp_debug_gradients.schemas.results import Result
 
