@@ -74,3 +74,17 @@ def test_a_custom_gradient_is_judged_where_the_objectives_differences_are_dead(t
     assert first["code"] == "custom_gradient"
     assert "emit" in lines[first["line"] - 1]
     assert "wrong by itself" in first["evidence"][0]
+
+
+@pytest.mark.parametrize("dropped", ["", "speed", "speed place"])
+def test_checkpointing_in_the_trained_array_is_one_iteration(dropped, tmp_path):
+    """Every segment starts in the parameter's own memory: the chain is one iteration, and what it drops shows."""
+    code, result = answer_on_a_copy(
+        "gradcheck-full-horizon", KINDS / "checkpoint_in_place.py", tmp_path, *dropped.split()
+    )
+    expected = {"": (0, "agree"), "speed": (1, "disagree"), "speed place": (4, "inconclusive")}
+    assert (code, result["verdict"]) == expected[dropped], result["message"]
+    if dropped == "speed place":  # the links after the first are handed nothing at all
+        assert result["reason"] == "unseeded"
+    else:
+        assert (result["horizon"]["full"], result["horizon"]["windows"]) == (True, 3)

@@ -65,6 +65,7 @@ ADVICE = {
     "objective.",
     "imprecise": "Name a smoother or finer objective, or shorten the horizon with an override.",
     "directions_differ": "A fault in few elements and a kink look alike here: check another iteration.",
+    "unseeded": "Hand backward the loss, or the outputs' gradients (grads=, or their .grad before the call).",
     "nonfinite": "The objective itself is not finite nearby: find the first non-finite value in the forward pass first.",
     "unmeasured": "Give it longer (timeout_s), or shrink the run: run_repro lists the knobs.",
     "spans_updates": "Zero this parameter's gradient where the others are updated, or name one that is updated after "

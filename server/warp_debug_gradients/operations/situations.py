@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from warp_debug_gradients.operations import explain
 from warp_debug_gradients.operations.agreement import bound_in_words
@@ -21,6 +22,7 @@ class Situation:
     code: str
     says: str
     repair: str
+    confidence: Literal["likely", "possible"] = "likely"
 
 
 # Reasons are those of probe/verdict.py.
@@ -45,6 +47,12 @@ SITUATIONS = {
         "the objective is as rough at the finest steps that the parameter has as at any other, and the gradient predicts "
         "more there than the objective ever moves: right or not, it says nothing about any step that training takes",
         "Shorten the horizon, or use multiple shooting or a smoothed objective; check the gradient at a short horizon.",
+    ),
+    "unseeded": Situation(
+        "seed_mismatch",
+        "nothing seeds this backward pass",
+        "Hand it the loss, or the gradient that the pass before left (a chain of tapes, a checkpoint).",
+        "possible",
     ),
     "staircase": Situation(
         "piecewise_constant",
@@ -72,7 +80,7 @@ def situations(check: Check) -> list[Cause]:
     return [
         Cause(
             code=found.code,
-            confidence="likely",
+            confidence=found.confidence,
             file=place.get("file"),
             line=place.get("line"),
             variables=[n for n in [(check.get("objective") or {}).get("name")] if n],

@@ -41,6 +41,14 @@ from .stated import may_be_scaled, measure_own_loss
 from .verdict import Judgement, combine, decisive, round_off, within_kinks
 from .windows import measure_windows
 
+NO_BEGINNING = (
+    "the last link of the chain of tapes does not start from what the parameter held when the iteration began: the "
+    "checkpoint is not restored, or it begins where no launch or copy reads the parameter"
+)
+UNSEEDED = (
+    "backward is called without a loss, and no array that the tape wrote holds a gradient: nothing is seeded, and every "
+    "gradient stays zero"
+)
 MOVES = 3  # how often the moment of the perturbation is moved behind a write that no hook saw
 WEAK = ("imprecise", "unsettled", "kink", "quantised")  # what too small a signal looks like
 REPEATS = 2  # of the unperturbed program, one where the time is short
@@ -98,7 +106,12 @@ def _check_parameter(
     if other is not None and other.shape == gradient.shape:  # the steps show that the update uses this one
         used = {**used, "when": parameter["followed"], "norm": float(np.linalg.norm(other))}
         gradient = np.asarray(other, dtype=np.float64)
-    evaluator = Evaluator(plan, parameter, calls, x0, reference, parameter["event"])
+    event = parameter["event"]
+    if parameter.get("begins"):
+        event, x0 = yield from beginning_of_chain(plan, parameter, x0)
+        if x0 is None:
+            return _give_up(result, "not_measured", NO_BEGINNING)
+    evaluator = Evaluator(plan, parameter, calls, x0, reference, event)
     base = evaluator.value(reference)
     again = [evaluator.value(r) for r in repeats]
     result["objective"]["value"] = base
@@ -109,6 +122,9 @@ def _check_parameter(
     result["consumed"] = {k: used[k] for k in ("when", "calls", "discarded", "edited", "norm", "parts")} | {
         "read": _read_place(used)
     }
+    seeded = reference["losses"] or any(reference["outputs"][k].size for k in calls if k in reference["outputs"])
+    if not plan.get("objective") and not seeded:
+        return _give_up(result, "unseeded", UNSEEDED)
     if any(not r["ok"] for r in repeats):
         return _give_up(result, "not_measured", next(r["error"] for r in repeats if not r["ok"]))
 
@@ -183,6 +199,17 @@ def _check_parameter(
             result["line"] = yield from measure_line(evaluator, gradient, base, noise)
             result["evaluations"] += len(result["line"]["points"]) if result["line"] else 0
     return result
+
+
+def beginning_of_chain(plan: dict[str, Any], parameter: dict[str, Any], x0: np.ndarray) -> Steps:
+    """(event, values): where a perturbation is what the last link restores as its start; (-1, None) if nowhere."""
+    (direction,) = random_directions(x0, direction_key(parameter), 1)[:1]
+    for event in parameter["begins"]:
+        evaluator = Evaluator(plan, parameter, plan["backward_calls"], x0, {}, event)
+        (reply,) = yield [evaluator.request(evaluator.effective(1e-2 * direction))]
+        if reply["ok"] and reply["survived"]:
+            return event, reply["values"][parameter["key"]]
+    return -1, None
 
 
 def note_updates(checks: list[dict[str, Any]]) -> None:

@@ -30,7 +30,7 @@ import numpy as np
 
 from . import forking, names, quarantine
 from .arrays import first_scalar, host, is_array, overwrite, quiet, scalars
-from .consumption import consumed
+from .consumption import consumed, split_iterations
 from .evaluator import Reply, Request, blank_reply
 from .events import Event
 from .hub import Hub
@@ -169,6 +169,7 @@ class Measurement:
             self.fail(f"the parameter's array (number {item['serial']}) does not exist at event {item['event']}")
             return
         values = scalars(array)
+        self.reply["values"][item["key"]] = values
         changed = (values.astype(np.float64) + item["delta"]).astype(values.dtype)
         overwrite(array, changed)
         self.expected[item["key"]] = changed
@@ -298,7 +299,10 @@ class Measurement:
         assert self.watch is not None
         for item in self.request["parameters"]:
             leaf = self.watch.leaves.get(item["key"])
-            history = [e for e in leaf.history if e.kind != "write"] if leaf is not None else []
+            entries = leaf.history if leaf is not None else []
+            if item.get("begins") and any(e.kind == "backward" for e in entries):
+                entries = split_iterations(entries)[-1]  # of a chain the last link's
+            history = [e for e in entries if e.kind != "write"]
             array = self.registry.find(item["serial"])
             if leaf is not None and any(e.kind == "backward" for e in history):
                 result = asdict(consumed(history))

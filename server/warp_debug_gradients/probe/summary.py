@@ -15,6 +15,7 @@ from .trace import Backward, Leaf, Watch
 
 LISTED_ITERATIONS = 400  # the first and the last ones of a long training are listed
 LISTED_LEAVES = 30
+BEGINNINGS = 8  # moments at which an iteration may begin that are tried
 
 
 def candidates(watch: Watch) -> list[Leaf]:
@@ -43,12 +44,24 @@ def choose(watch: Watch) -> tuple[list[Leaf], str]:
     links = {b.call for b in watch.backwards if b.carried}
     kept = [leaf for leaf in read if not leaf.carrier and not made_anew(leaf, links)]
     read = kept or read
+    if links:
+        read = [leaf for leaf in read if read_at_the_end(leaf, watch.backwards)] or read
     if read:
         return read, "read"
     changing = [leaf for leaf in leaves if len(split_iterations(leaf.history)) > 1]
     if changing:
         return changing, "changing"
     return (leaves, "only") if len(leaves) == 1 else ([], "none")
+
+
+def read_at_the_end(leaf: Leaf, backwards: list[Backward]) -> bool:
+    """Whether its gradient is read after the last link of a chain of tapes, too, and not only handed on between links."""
+    last = {b.call for b, following in pairwise([*backwards, None]) if b and not (following and following.carried)}
+    return any(
+        e.kind == "read" and last & {b.call for b in history[:k] if b.kind == "backward"}
+        for history in split_iterations(leaf.history)
+        for k, e in enumerate(history)
+    )
 
 
 def made_anew(leaf: Leaf, links: set[int]) -> bool:
@@ -87,19 +100,49 @@ def iterations(watch: Watch, chosen: list[Leaf], objective: str | None) -> list[
                 continue  # this gradient was zeroed unread while another parameter had its turn
             calls = tuple(e.call for e in history if e.kind == "backward")
             groups.setdefault(calls, []).append(Member(leaf, history, spans_updates(history, updates)))
+        join_links(watch, leaf, groups)
     starts = [watch.backwards[calls[0]] for calls in sorted(groups)]
     return [
         _iteration(watch, index, calls, groups[calls], starts, objective) for index, calls in enumerate(sorted(groups))
     ]
 
 
+def join_links(watch: Watch, leaf: Leaf, groups: dict[tuple[int, ...], list[Member]]) -> None:
+    """One iteration of the links of a chain of tapes, where they look like several: the array that is trained holds the
+    start of every segment (checkpointing in place). Its forward pass ran before, outside any tape."""
+    array = leaf.array()
+    if array is None:
+        return
+    own = [(calls, m) for calls in sorted(groups) for m in groups[calls] if m.leaf is leaf]
+    end, chain = -1, []
+    for k, (calls, member) in enumerate(own):
+        chain.append(calls)
+        following = own[k + 1][0] if k + 1 < len(own) else None
+        if following is not None and following[0] == calls[-1] + 1 and watch.backwards[following[0]].carried:
+            continue
+        first = watch.backwards[chain[0][0]].event
+        begins = tuple(t for t in watch.tapes.touches_of(array) if end < t < first)[:BEGINNINGS]
+        if len(chain) > 1 and begins and any(e.kind == "read" for e in member.history):
+            for link in chain:
+                groups[link] = [m for m in groups[link] if m.leaf is not leaf]
+                if not groups[link]:
+                    del groups[link]
+            joined = tuple(c for link in chain for c in link)
+            groups.setdefault(joined, []).append(Member(leaf, member.history, False, begins))
+        end, chain = max(e.event for e in member.history), []
+
+
 @dataclass(frozen=True)
 class Member:
-    """A parameter's part in one iteration. spans_updates: others were updated between its backward calls."""
+    """A parameter's part in one iteration. spans_updates: others were updated between its backward calls.
+
+    begins: where the parameter of a joined chain may first be read, outside any tape; empty where it is no such chain.
+    """
 
     leaf: Leaf
     history: list[Entry]
     spans_updates: bool
+    begins: tuple[int, ...] = ()
 
 
 def _iteration(
@@ -112,7 +155,7 @@ def _iteration(
 ) -> dict[str, Any]:
     backwards = [watch.backwards[c] for c in calls]
     uses = [consumed(member.history) for member in members]
-    used = {c for u in uses for c in u.calls}
+    used = {c for u in uses for c in u.calls} | {c for member in members if member.begins for c in calls}
     reads = [u.read for u in uses if u.read is not None]
     read = reads[0] if reads else None
     previous = watch.backwards[calls[0] - 1].launches_before if calls[0] > 0 else 0
@@ -153,6 +196,9 @@ def _plan(
         write = begin.event if begin is not None else first["last_write"]
         if 0 <= first["first_use"] <= write:
             write = first["first_use"] - 1 if begin is not None and begin.borrowed else first["last_write"]
+        if member.begins:
+            parameters.append(_chained(member, by_call, calls))
+            continue
         captured = captured_until(watch.captures, write, first["first_use"], first["first_touch"])
         event = max(beginning(backwards[0].lead, others, write, first["first_use"]), captured)
         parameters.append(
@@ -190,6 +236,21 @@ def _plan(
         "objective_dtype": stated[-1].loss_dtype if stated[-1].loss_dtype in ("float64", "float16") else "float32",
         "ops": sum(b.ops for b in backwards),
         "parameters": parameters,
+    }
+
+
+def _chained(member: Member, by_call: dict[int, dict[str, Any]], calls: tuple[int, ...]) -> dict[str, Any]:
+    """The parameter whose memory holds the start of every segment: the last link restores what the iteration began with."""
+    return {
+        **describe(member.leaf),
+        "serial": by_call[calls[-1]]["serial"],
+        "event": member.begins[0],
+        "begins": list(member.begins),
+        "check_event": by_call[calls[-1]]["first_use"],
+        "zeroed_under_view": False,
+        "followed": None,
+        "spans_updates": False,
+        "uses": {str(c): {"first_use": by_call[c]["first_use"]} for c in calls if c in by_call},
     }
 
 

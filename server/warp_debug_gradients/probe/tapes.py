@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from typing import Any, Callable
 
 from .arrays import arrays_in, is_array
 from .registry import SERIAL, LaunchArguments, Ranges, root, span
 
+REMEMBERED = 1000  # contents of an array that were read outside a tape
 SHOWN = -1  # in the place of an event: the host was given the memory, and may read it unseen
 
 
@@ -82,7 +83,9 @@ class Tapes:
         self.arguments = arguments
         self._states: dict[int, tuple[weakref.ref, TapeState]] = {}
         self.last_write: dict[int, int] = {}  # root's first byte -> event of its last write that we saw
-        self.first_touch: dict[int, int] = {}  # ... of its first read outside a tape since then; SHOWN: the host may
+        self.first_touch: dict[int, int] = {}  # ... of its first read outside a tape since then
+        self.earlier_touches: dict[int, deque[int]] = {}  # the same, of the contents that it had before
+        self.host: set[int] = set()  # first bytes of what the host was given, and may read unseen
         self.last_reset: dict[int, int] = {}  # the same, of fills, assignments and copies only
         self.intermediates: set[int] = set()  # numbers of arrays that some tape wrote
 
@@ -138,8 +141,9 @@ class Tapes:
 
     def _wrote(self, event: int, base: int) -> None:
         self.last_write[base] = event
-        if self.first_touch.get(base, SHOWN) != SHOWN:
-            del self.first_touch[base]
+        touch = self.first_touch.pop(base, event)
+        if touch != event:  # a launch that reads and writes it is an update
+            self.earlier_touches.setdefault(base, deque(maxlen=REMEMBERED)).append(touch)
 
     def touched(self, event: int, array: Any) -> None:
         """Note a read by a copy."""
@@ -149,9 +153,14 @@ class Tapes:
     def shown(self, array: Any) -> None:
         """Note that the host was given the memory: it may read it at any time."""
         if is_array(array):
-            self.first_touch[root(array).ptr] = SHOWN
+            self.host.add(root(array).ptr)
 
     def first_touch_of(self, array: Any) -> int | None:
         """The event of the first read outside a tape since the last write; None: there was none, for certain."""
         base = root(array)
-        return SHOWN if base.deleter is None else self.first_touch.get(base.ptr)
+        return SHOWN if base.deleter is None or base.ptr in self.host else self.first_touch.get(base.ptr)
+
+    def touches_of(self, array: Any) -> list[int]:
+        """The events of the first read outside a tape of each content that the array had, those remembered."""
+        base = root(array).ptr
+        return [*self.earlier_touches.get(base, ()), *([self.first_touch[base]] if base in self.first_touch else [])]
