@@ -105,3 +105,16 @@ def test_a_gradient_that_was_edited_on_purpose_is_the_iterations_own():
         x = (x - 0.05 * np.clip(gradient, -2.0, 2.0)).astype(np.float32)
         follower.zeroed()
     assert follower.answer() is None
+
+
+def test_a_zeroing_that_the_program_takes_back_divides_nothing():
+    x, first, both = (np.array(v, dtype=np.float32) for v in ([1.0, 2.0], [1.0, 0.0], [1.0, 3.0]))
+    follower = Follower()
+    follower.backward(x, first)
+    follower.read(first)
+    follower.zeroed()
+    follower.put_back()
+    follower.backward(x, both)
+    assert list(follower.used()) == [1.0, 3.0]
+    follower.zeroed()
+    assert list(follower.used()) == [1.0, 3.0]

@@ -42,6 +42,7 @@ class Follower:
     step: np.ndarray | None = None  # the one before
     steps: int = 0
     unread: bool = False  # a backward since the last reading
+    before_zero: tuple[np.ndarray | None, np.ndarray, bool] | None = None  # added, gradient, unread
     votes: dict[Followed, int] = field(default_factory=lambda: {"previous": 0, "readings": 0})
     own: int = 0  # iterations that followed their own gradient and no other
     rates: list[dict[str, float]] = field(default_factory=list)  # of steps that are parallel to all gradients
@@ -56,8 +57,15 @@ class Follower:
     def zeroed(self) -> None:
         """The buffer was zeroed: what comes now is added to what was read before."""
         if self.gradient is not None:
+            self.before_zero = (self.added, self.gradient, self.unread)
             self.added = _sum([self.added, self._last()])
             self.gradient, self.unread = None, False
+
+    def put_back(self) -> None:
+        """What the buffer held before it was zeroed is in it again."""
+        if self.before_zero is not None:
+            self.added, self.gradient, self.unread = self.before_zero
+            self.before_zero = None
 
     def backward(self, x: np.ndarray, gradient: np.ndarray | None) -> None:
         """A backward pass ended, at these values of the parameter."""

@@ -337,7 +337,17 @@ class Watch:
             self._mark_held()
             leaf.history.append(Entry("zero", event.index, held=any(viewed is leaf for viewed, _, _ in self._views)))
             leaf.follower.zeroed()
-            leaf.gradient = None
+            leaf.emptied, leaf.gradient = leaf.gradient, None
+        elif owner is not None and leaf.emptied is not None and leaf.history and leaf.history[-1].kind == "zero":
+            if owner._grad is not None and np.array_equal(scalars(owner._grad), leaf.emptied):
+                self._undo_zero(leaf)
+
+    @staticmethod
+    def _undo_zero(leaf: Leaf) -> None:
+        """The program put back what it had saved before it zeroed everything: the buffer goes on adding up."""
+        leaf.history.pop()
+        leaf.follower.put_back()
+        leaf.gradient, leaf.emptied = leaf.emptied, None
 
     # -- backward ------------------------------------------------------------------------------
 

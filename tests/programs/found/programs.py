@@ -179,3 +179,23 @@ program(
         ),
     ],
 )
+program(
+    "platoon",
+    ("self.law.grad.zero_()", "begin_(law=self.law)"),
+    ("law = self.law.numpy()", "got_(law=grad)"),
+    file="traffic/fit.py",
+    cause="truncation",
+    parameter="self.law",
+    lines=[("traffic/checkpoint.py", "tape.backward(grads={self.x[-1]"), ("traffic/checkpoint.py", "carry = wp.clone(")],
+    symptom="the fit creeps: the adjoint of the speeds is dropped between the segments",
+    repair="hand on both adjoints",
+    teaches="the gradient is saved before tape.zero() and put back after it: one sum, not four",
+    fix=[
+        ("traffic/checkpoint.py", "grads={self.x[-1]: carry}", "grads={self.x[-1]: carry[0], self.v[-1]: carry[1]}"),
+        (
+            "traffic/checkpoint.py",
+            "carry = wp.clone(self.x[0].grad)",
+            "carry = (wp.clone(self.x[0].grad), wp.clone(self.v[0].grad))",
+        ),
+    ],
+)
