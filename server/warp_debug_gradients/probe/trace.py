@@ -338,13 +338,14 @@ class Watch:
             leaf.history.append(Entry("zero", event.index, held=any(viewed is leaf for viewed, _, _ in self._views)))
             leaf.follower.zeroed()
             leaf.emptied, leaf.gradient = leaf.gradient, None
-        elif owner is not None and leaf.emptied is not None and leaf.history and leaf.history[-1].kind == "zero":
-            if owner._grad is not None and np.array_equal(scalars(owner._grad), leaf.emptied):
-                self._undo_zero(leaf)
+        elif leaf.emptied is not None and owner is not None and owner._grad is not None:
+            self._undo_zero(leaf, scalars(owner._grad))
 
     @staticmethod
-    def _undo_zero(leaf: Leaf) -> None:
-        """The program put back what it had saved before it zeroed everything: the buffer goes on adding up."""
+    def _undo_zero(leaf: Leaf, now: np.ndarray) -> None:
+        """Where the program put back what it had saved before it zeroed everything, the buffer goes on adding up."""
+        if not np.array_equal(now, leaf.emptied) or leaf.history[-1].kind != "zero":
+            return
         leaf.history.pop()
         leaf.follower.put_back()
         leaf.gradient, leaf.emptied = leaf.emptied, None

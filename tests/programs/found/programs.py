@@ -182,7 +182,7 @@ program(
 program(
     "platoon",
     ("self.law.grad.zero_()", "begin_(law=self.law)"),
-    ("law = self.law.numpy()", "got_(law=grad)"),
+    ("law = self.law.numpy()", "loss_(self.platoon.cost); got_(law=grad)"),
     file="traffic/fit.py",
     cause="truncation",
     parameter="self.law",
