@@ -169,3 +169,26 @@ def wait_until_none(project, seconds=10.0):
     left = probes(project)
     psutil.wait_procs(left, timeout=seconds)
     assert not probes(project)
+
+
+async def test_a_second_call_takes_over_the_first_ones_trace(server, project):
+    """While nothing that the program reads has changed; the answer says so, and the numbers are of the call itself."""
+    file = project / f"{RIGHT}.py"
+    arguments = {"script": file.name, "python": sys.executable, "detail": "full", "timeout_s": 200}
+    async with Client(server) as client:
+
+        async def notes(tool):
+            answer = await client.call_tool(tool, arguments)
+            result = answer.structured_content
+            evidence = project / result["evidence"]
+            assert json.loads((evidence / "trace.json").read_text())["status"] == "completed"
+            assert (evidence / "output.txt").stat().st_size > 0
+            return result["run_id"], " ".join(result["notes"])
+
+        first, said = await notes("run_repro")
+        assert "not repeated" not in said
+        _, said = await notes("gradcheck_full_horizon")
+        assert f"was not repeated: it is that of {first}" in said
+        file.write_text(file.read_text() + "\n# edited\n")
+        _, said = await notes("gradcheck_full_horizon")
+        assert "not repeated" not in said

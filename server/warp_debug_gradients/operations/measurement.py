@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,7 @@ from warp_debug_gradients import __version__, worker
 from warp_debug_gradients.catalogue import described
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.evidence import Evidence
+from warp_debug_gradients.operations import traces
 from warp_debug_gradients.operations.command import command_line
 from warp_debug_gradients.operations.compiler import add_compiler_text
 from warp_debug_gradients.operations.perform import call_started
@@ -39,6 +42,7 @@ class Measurement(Generic[T]):
         self.workspace = workspace
         self.on_progress = on_progress
         self.started = call_started()
+        self.notes: list[str] = []
         self.target = _resolve_target(request, workspace)
         refuse_unset_variables(request)
         self.cwd = workspace.folder(request.cwd, "working folder")
@@ -65,12 +69,31 @@ class Measurement(Generic[T]):
         """Seconds left of the caller's budget."""
         return self.request.timeout_s - self.elapsed
 
-    async def trace(self, share: float) -> ProbeOutcome:
+    async def trace(self, share: float, again: bool = False) -> ProbeOutcome:
         """The run that only watches, with a share of the time, and more for the kernels that it has to compile.
 
-        Those after it find them in Warp's cache, and need not take that time again.
+        Those after it find them in Warp's cache, and need not take that time again. That of an earlier call is taken
+        where it would be the same run, unless it is wanted `again`.
         """
-        return await self.probe("trace", share=share, compiling=COMPILING_SHARE)
+        kept = None if again else traces.recall(self._key(), self.remaining * share)
+        return self._taken_over(kept) if kept else await self.probe("trace", share=share, compiling=COMPILING_SHARE)
+
+    def _key(self) -> str:
+        return traces.key_of(self.job(), self.interpreter.path)
+
+    def _taken_over(self, kept: traces.Kept) -> ProbeOutcome:
+        """An earlier trace, with its files beside this run's own."""
+        for name in ("trace.json", "output.txt"):
+            if (kept.folder / name).is_file():
+                shutil.copy(kept.folder / name, self.evidence.folder / name)
+        found = self.relative_files(json.loads((self.evidence.folder / "trace.json").read_text()))
+        output = self.evidence.folder / "output.txt"
+        self.notes.append(
+            f"The run that watches the program was not repeated: it is that of {kept.folder.name}, since which nothing "
+            "that the program read has changed. Everything measured is of this call."
+        )
+        said = output.read_text(errors="replace") if output.is_file() else ""
+        return ProbeOutcome(found, 0, False, said, 0.0)
 
     async def probe(
         self, mode: str, *, share: float = 1.0, compiling: float = 0.0, name: str | None = None, **extra: Any
@@ -87,6 +110,8 @@ class Measurement(Generic[T]):
             output="output.txt" if mode == "trace" else f"{name or mode}.output.txt",
         )
         if outcome.result is not None:
+            if mode == "trace" and name is None:
+                traces.remember(self._key(), self.evidence.folder, outcome.result, budget)
             outcome.result.update(self.relative_files(outcome.result))
         return outcome
 
@@ -143,6 +168,7 @@ class Measurement(Generic[T]):
     def finish(self, result: R) -> R:
         """Stores the result, and enters it in the index."""
         result.elapsed_s = round(self.elapsed, 3)
+        result.notes += self.notes
         if note := support_note(result.warp_version):
             result.notes.insert(0, note)
         if said := offer(self.workspace):

@@ -62,7 +62,7 @@ async def verify_fix(
     baseline = find_baseline(workspace, request.baseline)
     request = settle_request(request, baseline)
     measurement = Measurement(OPERATION, request, workspace, on_progress)
-    outcome = await measurement.trace(TRACE_SHARE)
+    outcome = await measurement.trace(TRACE_SHARE, again=True)
     refuse_unusable(outcome, request)
     trace = outcome.trace
     if loaded := trace.get("loaded_files"):

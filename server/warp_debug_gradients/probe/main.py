@@ -17,6 +17,7 @@ from typing import Any, Callable, NoReturn
 from . import forking, quarantine
 from .attach import Program, StopProgram, after_import
 from .failure import describe_failure
+from .inputs import Inputs
 
 STOP_CHECK_EVENTS = 16  # how many events pass between two looks at the clock
 PROGRESS_SECONDS = 0.5
@@ -45,6 +46,7 @@ class Session:
         self.watch: Any = None
         self.gradcheck: dict[str, Any] | None = None
         self.tracker: Any = None
+        self.inputs: Inputs | None = None
         self._progress_at = 0.0
         self._allow_writes: Callable[[], None] = lambda: None
         self._written = False
@@ -57,6 +59,8 @@ class Session:
         signal.signal(signal.SIGTERM, self._terminated)
         _soften_hard_exits()
         self.importing = after_import("warp", self.attach)
+        if self.mode == "trace":
+            self.inputs = Inputs(os.path.dirname(self.job["result"]))
         if self.mode == "rerun":  # a perturbed program must not change the user's files
             self._allow_writes = quarantine.redirect_writes((self.program.workspace, self.program.cwd))
         else:
@@ -242,7 +246,11 @@ class Session:
             "overrides": overridden,
             "events": self.hub.count if self.hub is not None else 0,
             "loaded_files": _loaded_files(self.job),
+            **({"inputs": self.inputs.record(self._kernel_cache())} if self.inputs is not None else {}),
         }
+
+    def _kernel_cache(self) -> str | None:
+        return getattr(getattr(self.wp, "config", None), "kernel_cache_dir", None)
 
     def _describe(self, error: BaseException) -> dict[str, Any]:
         return describe_failure(
