@@ -18,7 +18,8 @@ from warp_debug_gradients.patterns import effects
 from warp_debug_gradients.patterns.events import Event
 from warp_debug_gradients.patterns.hits import Spot
 from warp_debug_gradients.patterns.iteration import elements, passes
-from warp_debug_gradients.patterns.kernels import Kernel, read_kernel
+from warp_debug_gradients.patterns.kernel_reader import read_kernel
+from warp_debug_gradients.patterns.kernels import Kernel
 from warp_debug_gradients.patterns.program import Program
 from warp_debug_gradients.patterns.source import SourceFile, arithmetic
 from warp_debug_gradients.patterns.values import (

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from warp_debug_gradients.patterns.events import Event, Touch
 from warp_debug_gradients.patterns.hits import STRONG, WEAK, Hit, Pattern, Spot, hit
-from warp_debug_gradients.patterns.kernels import Kernel, read_kernel
+from warp_debug_gradients.patterns.kernel_reader import read_kernel
+from warp_debug_gradients.patterns.kernels import Kernel
 from warp_debug_gradients.patterns.program import Program
 from warp_debug_gradients.patterns.rehearsal import Rehearsal
 from warp_debug_gradients.patterns.source import SourceFile
