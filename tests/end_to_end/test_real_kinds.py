@@ -88,3 +88,12 @@ def test_checkpointing_in_the_trained_array_is_one_iteration(dropped, tmp_path):
         assert result["reason"] == "unseeded"
     else:
         assert (result["horizon"]["full"], result["horizon"]["windows"]) == (True, 3)
+
+
+@pytest.mark.parametrize(("variant", "expected"), [("", (0, "agree")), ("early", (1, "disagree"))])
+def test_batches_are_added_up_and_clipped_before_one_update(variant, expected, tmp_path):
+    """An edit after the last backward call is the program's own business; one between them spoils the sum."""
+    file = KINDS / "accumulate_and_clip.py"
+    code, result = answer_on_a_copy("gradcheck-full-horizon", file, tmp_path, *variant.split())
+    assert (code, result["verdict"]) == expected, result["message"]
+    assert result["horizon"]["windows"] == 4
