@@ -344,7 +344,7 @@ class Watch:
     @staticmethod
     def _undo_zero(leaf: Leaf, now: np.ndarray) -> None:
         """Where the program put back what it had saved before it zeroed everything, the buffer goes on adding up."""
-        if not np.array_equal(now, leaf.emptied) or leaf.history[-1].kind != "zero":
+        if leaf.emptied is None or not np.array_equal(now, leaf.emptied) or leaf.history[-1].kind != "zero":
             return
         leaf.history.pop()
         leaf.follower.put_back()
