@@ -58,7 +58,9 @@ CATALOGUE: dict[str, CauseKind] = {
     ),
     "stochastic_forward": CauseKind("the objective changes between evaluations", "9d", DEBUGGING),
     "precision_floor": CauseKind(
-        "the objective is too coarse in its dtype for differences, or for training", "9e", DEBUGGING
+        "the dtype is too coarse: for the objective's differences, for training, or for a gradient's long sum",
+        "9e",
+        DEBUGGING,
     ),
     "chaotic_horizon": CauseKind(
         "the derivative is right and useless: it grows exponentially with the horizon", "9f", DEBUGGING

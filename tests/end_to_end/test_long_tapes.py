@@ -82,6 +82,13 @@ def test_a_right_gradient_is_told_by_the_ends_of_stretches_alone(tmp_path):
     assert heading == f"NOTHING FOUND: 0 of {STEPS + 1} operations looked at singly"
 
 
+def test_a_parameter_that_only_copies_read_is_known_at_the_ends_of_stretches_too(tmp_path):
+    result, ledger = sampled(tmp_path, "--apart")
+    assert ledger["flat"]
+    assert ledger["autodiff"] == pytest.approx(ledger["finite_difference"], rel=0.01)
+    assert result["causes"] == []
+
+
 def test_a_fault_in_every_step_is_measured_where_it_fits_and_the_rest_is_said(tmp_path):
     result, ledger = sampled(tmp_path, "--pingpong")
     assert any(row["harmful"] for row in result["overwrites"])
@@ -93,6 +100,27 @@ def test_states_that_are_rows_of_one_array_are_looked_at_row_by_row(tmp_path):
     result, ledger = sampled(tmp_path, "--rows")
     assert ledger["flat"]
     assert result["causes"] == []
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_gradient_that_is_a_long_sum_in_float32(tmp_path, apart):
+    """Every adjoint is right, and what they add up to is 4 % off; a copy for each launch repairs it."""
+    program = PROGRAM.with_name("long_sum.py")
+    shutil.copy(program, tmp_path / "main.py")
+    words = [sys.executable, "-m", "warp_debug_gradients", "bisect-steps", "main.py", "--workspace", str(tmp_path)]
+    words += ["--python", sys.executable, "--iteration", "0", "--timeout", "400", "--json"]
+    done = subprocess.run(
+        [*words, *(["--", "--apart"] if apart else [])], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    result = json.loads(done.stdout)
+    if apart:
+        assert (result["verdict"], result["flat"], result["causes"]) == ("agree", True, [])
+        return
+    assert result["verdict"] == "disagree"
+    (cause,) = result["causes"]
+    lines = program.read_text().splitlines()
+    assert (cause["code"], cause["confidence"], cause["variables"]) == ("precision_floor", "proven", ["rate"])
+    assert "wp.launch(warm" in lines[cause["line"] - 1]
 
 
 def test_the_round_off_of_a_long_sum_accuses_nobody(tmp_path):

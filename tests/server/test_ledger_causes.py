@@ -660,3 +660,36 @@ def test_functions_that_a_kernel_calls_from_other_files():
     assert imported_calls(IMPORTING, "lit") == {"polish", "fringe"}
     assert imported_calls(IMPORTING, "nothing") == set()
     assert imported_calls("def (", "lit") == set()
+
+
+def summation(restored):
+    """A gradient 4 % off, whose long sums in float64 would give `restored`. The derivative is 1."""
+    return {"finite_difference": 1.0, "as_is": 1.04, "restored": restored, "relative_error_as_is": 0.04,
+            "relative_error_restored": abs(restored - 1.0), "arrays": [{"variable": "rate", "allocated": LAUNCH}],
+            "readers": [{"kernel": "diffuse", **LAUNCH}]}  # fmt: skip
+
+
+def test_a_gradient_that_is_a_long_sum_is_a_matter_of_its_dtype_and_no_defect():
+    cause = only(ledger(jumps=[jump(share=0.04)], summation=summation(1.0001)))
+    assert (cause.code, cause.confidence, cause.line) == ("precision_floor", "proven", 42)
+    assert cause.variables == ["rate"]
+    assert "4% to 0.01%" in cause.evidence[0]
+
+
+def test_sums_that_explain_a_part_leave_the_rest_to_other_causes():
+    lost = jump(
+        "lost", line=7, kernel="score", lost=[{"variable": "flow", "allocated": {"file": "train.py", "line": 4}}]
+    )
+    codes = {c.code: c.confidence for c in ledger_causes(ledger(jumps=[lost], summation=summation(1.03)))}
+    assert codes == {"missing_requires_grad": "likely", "precision_floor": "likely"}
+    larger = jump(share=0.2)  # than the sums can put in
+    assert {c.code for c in ledger_causes(ledger(jumps=[larger], summation=summation(1.03)))} == {
+        "precision_floor",
+        "warp_defect",
+    }
+
+
+@pytest.mark.parametrize("found", [None, summation(1.0399)])
+def test_sums_that_change_nothing_are_not_mentioned(found):
+    lost = jump("lost", lost=[{"variable": "flow", "allocated": {"file": "train.py", "line": 4}}])
+    assert [c.code for c in ledger_causes(ledger(jumps=[lost], summation=found))] == ["missing_requires_grad"]

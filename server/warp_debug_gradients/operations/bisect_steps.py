@@ -21,7 +21,13 @@ from warp_debug_gradients.operations.host_places import (
 from warp_debug_gradients.operations.iterations import iteration_of
 from warp_debug_gradients.operations.knob import run_knob
 from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes
-from warp_debug_gradients.operations.ledger_evidence import clobbered_text, restored_text, size_of
+from warp_debug_gradients.operations.ledger_evidence import (
+    clobbered_text,
+    restored_text,
+    size_of,
+    summation_share,
+    summed_text,
+)
 from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.records import Check, Ledger, OverwriteRow, Place, Trace
 from warp_debug_gradients.render.text import percent
@@ -157,7 +163,7 @@ def build_result(measurement: Measurement[Any], trace: Trace, check: Check, kept
             result.notes.append(f"{names}: what the tape hands on to another tape of the iteration; the whole agrees.")
         result.truncated = []
     result.reason = reason_of(result, check)
-    result.message = ledger_message(result, check, stretches_in_words(kept))
+    result.message = ledger_message(result, check, sums_in_words(kept), stretches_in_words(kept))
     result.ruled_out = ruled_out(result)
     result.blind_spots = blind_spots(result)
     if said := kept.get("message"):
@@ -225,8 +231,20 @@ def stretches_in_words(kept: Ledger) -> str:
     )
 
 
-def ledger_message(result: BisectStepsResult, check: Check, stretches: str = "") -> str:
-    """Which line puts the error in, with its share; or that none does. stretches: what was not recorded singly."""
+def sums_in_words(kept: Ledger) -> str:
+    """The round-off of long sums of contributions, where it counts; else empty."""
+    found = kept.get("summation")
+    if not found or not summation_share(kept):
+        return ""
+    text = summed_text(found)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def ledger_message(result: BisectStepsResult, check: Check, sums: str = "", stretches: str = "") -> str:
+    """Which line puts the error in, with its share; or that none does.
+
+    sums: what long sums of contributions put in. stretches: what was not recorded singly.
+    """
     where = f"iteration {result.iteration}"
     parts: list[str] = []
     if result.nonfinite:
@@ -248,6 +266,8 @@ def ledger_message(result: BisectStepsResult, check: Check, stretches: str = "")
         text = restored_text(result.what_if.model_dump())
         parts.append(f"{text[0].upper()}{text[1:]}.")
     parts += _terms(result)
+    if sums:
+        parts.append(sums)
     if stretches:
         parts.append(stretches)
     if parts and check["verdict"] == "inconclusive":

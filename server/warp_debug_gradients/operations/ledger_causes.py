@@ -37,6 +37,8 @@ from warp_debug_gradients.operations.ledger_evidence import (
     shortened,
     significant_jumps,
     size_of,
+    summation_share,
+    summed_text,
     tells_of,
     variables_of,
 )
@@ -46,6 +48,7 @@ from warp_debug_gradients.schemas import Cause, as_float
 from warp_debug_gradients.versions import known_defects
 
 MOST_CONSTRUCTS = 3
+SUMS_SHARE = 1e-3  # of the derivative that round-off of sums must put in to be a cause
 MOST_VICTIMS = 3
 ONLY_NONFINITE = ("where_overflow", "singular_point")  # constructs that explain a non-finite adjoint, not a wrong one
 RECORDED_FUNCTION = "recorded function"  # what the probe calls an operation recorded with tape.record_func
@@ -98,7 +101,7 @@ def ledger_causes(
     context = context or Context()
     found: list[tuple[float, Cause]] = []
     found += _overwrites(ledger, find_constructs, context)
-    for rule in (_unrecorded, _lost, _disabled):
+    for rule in (_unrecorded, _lost, _disabled, _summed):
         found += rule(ledger)
     for contextual in (_double_counts, _tape_scope, _seed, _stale, _truncated):
         found += contextual(ledger, context)
@@ -278,6 +281,23 @@ def _disabled(ledger: Ledger) -> list[tuple[float, Cause]]:
                 (size_of(jump.get("share")), new_cause("backward_disabled", "likely", jump, [], evidence, repair))
             )
     return found
+
+
+def _summed(ledger: Ledger) -> list[tuple[float, Cause]]:
+    """Round-off of long sums: every adjoint is right, and what they add up to is not."""
+    share, found = summation_share(ledger), ledger.get("summation")
+    if not found or share < SUMS_SHARE:
+        return []
+    where = found["readers"][0]
+    names = variables_of(found["arrays"])
+    listed = ", ".join(names) or "it"
+    evidence = [summed_text(found), "float32 loses what is added to a sum that is 1e7 times larger"]
+    repair = (
+        f"Make {listed} (and so its gradient) float64, or let each launch read a copy of its own (wp.copy on the tape), "
+        "or one copy for every few thousand threads, so that no sum is long."
+    )
+    confidence = "proven" if repairs(found) else "likely"
+    return [(share, new_cause("precision_floor", confidence, where, names, evidence, repair))]
 
 
 def _double_counts(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:

@@ -15,6 +15,7 @@ from warp_debug_gradients.records import (
     ObservationRow,
     OverwriteRow,
     Place,
+    Summation,
     TermRow,
     WhatIfRow,
     WriterRow,
@@ -24,6 +25,8 @@ from warp_debug_gradients.schemas import Cause, Location, as_float
 
 REPAIRED = 0.1  # restoring the reads must leave at most this part of the error,
 REPAIRED_FLOOR = 2e-3  # or a relative error that float32 differences cannot tell from none
+SUMS_COUNT = 0.1  # part of what is wrong that round-off of sums must make up to be a cause
+OF_SUMS = 1.5  # times their share: the most that one launch line may put in by them (others may cancel some of it)
 HOST_WRITES = {"numpy", "assign", "__setitem__"}
 DOUBLES = {
     "duplicate_launch": "Launch it once.",
@@ -60,10 +63,37 @@ def restored_text(what_if: Mapping[str, Any]) -> str:
     )
 
 
+def summation_share(ledger: Ledger) -> float:
+    """The part of the derivative that the round-off of long sums of contributions puts into the gradient; 0 where it is
+    not worth a word: less than a tenth of what is wrong.
+    """
+    found = ledger.get("summation")
+    if not found:
+        return 0.0
+    as_is, apart, fd = (as_float(found.get(name)) for name in ("as_is", "restored", "finite_difference"))
+    if not fd or not abs(as_is - apart) >= SUMS_COUNT * abs(as_is - fd):
+        return 0.0
+    return abs(as_is - apart) / abs(fd)
+
+
+def summed_text(found: Summation) -> str:
+    """The what-if of sums in float64 in one clause."""
+    names = ", ".join(variables_of(found["arrays"])) or "an array"
+    return (
+        f"with the contributions to the gradient of {names} added up in float64 the relative error goes from "
+        f"{percent(found.get('relative_error_as_is'))} to {percent(found.get('relative_error_restored'))}"
+    )
+
+
 def explained(ledger: Ledger, jump: JumpRow) -> bool:
     """Whether another rule accounts for an adjoint's jump."""
     if overwritten_read(ledger, jump):
         return True
+    share = summation_share(ledger)
+    if share and abs(as_float(jump.get("share"))) <= OF_SUMS * share:
+        found = ledger.get("summation")
+        if found and any(same_line(jump, reader) for reader in found["readers"]):
+            return True
     restored = jump.get("share_restored")
     if jump.get("writers") and restored is not None:
         return abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))

@@ -27,6 +27,7 @@ from .ledger_result import assemble, derivative_of, sampled, settle_noise
 from .observations import observations
 from .recording import Recorder
 from .shadows import Arena, ArenaFull, Shadows
+from .summation import effective, summed_apart
 
 DEFAULT_STEP = 2.0**-9  # of the parameter's RMS, where no check has found a better one
 BUDGET = 1 << 30  # bytes that the three recordings may hold together, where the job names none
@@ -86,7 +87,8 @@ class LedgerRun:
             )
         unseen = {"ok": False, "error": "the parameter was not seen again"}
         found = self._forked("values", None, lambda recorder, event: unseen)
-        directions = random_directions(found["x0"], direction_key(self.parameter), DIRECTIONS)
+        self.x0: np.ndarray = found["x0"]
+        directions = random_directions(self.x0, direction_key(self.parameter), DIRECTIONS)
         self.v = directions[min(self.direction, len(directions) - 1)]
         self.arenas = {name: Arena(self.session.job["evidence"], self.budget) for name in RUNS}
         self.arenas["plus"].limit = int(FIRST * self.budget)
@@ -200,6 +202,7 @@ class LedgerRun:
             detailed=name == "now",
             cuts=how,
         )
+        recorder.parameter = self.parameter["serial"]
         recorder.early_loss = self.plan["early_losses"].get(str(self.target))
         recorder.enter_open_tape()
         raise Ended(recorder)
@@ -284,6 +287,10 @@ class LedgerRun:
                 self.session, recorder, event, unperturbed.backward, ledger, jumps, self._perturbed_runs
             )
             settle_noise(ledger)
+        if self.isolate:
+            ledger["summation"] = summed_apart(
+                self.session, unperturbed, ledger, effective(self.x0, self.v, self.step), accumulates
+            )
             ledger["gradcheck_tape"] = warps_own_check(self.session, event, self.allow_writes)
         return {"ok": True, "ledger": ledger}
 

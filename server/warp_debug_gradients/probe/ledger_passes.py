@@ -151,6 +151,11 @@ class Unperturbed:
             ],
         }
 
+    def gradient(self, parameter: dict[str, Any]) -> np.ndarray | None:
+        """What a parameter's gradient buffer holds, float64, flat; None where it has none."""
+        array = self.registry.find(parameter["serial"])
+        return None if array is None or array._grad is None else scalars(array._grad).astype(np.float64)
+
     def _gradients(self) -> list[np.ndarray]:
         """The gradients that the pass has left in the parameters."""
         arrays = (self.registry.find(p["serial"]) for p in self.plan["parameters"])

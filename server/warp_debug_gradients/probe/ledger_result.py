@@ -120,11 +120,7 @@ def _what_if(derivative: float, passes: Passes) -> dict[str, Any] | None:
         return None
     before, after = passes.as_is["autodiff"].value, passes.restored["autodiff"].value
     return {
-        "finite_difference": derivative,
-        "as_is": before,
-        "restored": after,
-        "relative_error_as_is": relative(before, derivative),
-        "relative_error_restored": relative(after, derivative),
+        **what_if_numbers(derivative, before, after),
         "arrays": [
             {
                 "variable": c["variable"],
@@ -134,6 +130,17 @@ def _what_if(derivative: float, passes: Passes) -> dict[str, Any] | None:
             }
             for c, t in passes.alone
         ],
+    }
+
+
+def what_if_numbers(derivative: float, before: float, after: float) -> dict[str, float]:
+    """AD as it is and as it would be, beside FD."""
+    return {
+        "finite_difference": derivative,
+        "as_is": before,
+        "restored": after,
+        "relative_error_as_is": relative(before, derivative),
+        "relative_error_restored": relative(after, derivative),
     }
 
 

@@ -49,6 +49,7 @@ class Recorder:
         self.shadows = shadows
         self.at_target = at_target
         self.answer = answer  # sends a failure and ends the process
+        self.parameter = -1  # the number of its array
         self.early_loss: dict[str, Any] | None = None  # where a loss array still holds what the tape left in it
         self.early_value: float | None = None
         self.detailed = detailed  # places and names too: the unperturbed run
@@ -186,7 +187,12 @@ class Recorder:
 
     def _sync_written(self, operation: Operation) -> None:
         cuts, op = self.cuts, operation.index
-        if cuts is None or self.is_single(op):
+        single = cuts is None or self.is_single(op)
+        for access in operation.accesses:  # what nobody has seen yet: the source of a copy, the parameter in a stretch
+            unseen = access.read and not access.written and access.number not in self.roots
+            if unseen and (single or self._is_parameter(access.base)):
+                self._sync(access.base, access.part, op, BEFORE)
+        if cuts is None or single:
             for access in operation.accesses:
                 if access.written:
                     self._sync(access.base, access.part, op, WRITTEN)
@@ -198,6 +204,11 @@ class Recorder:
                 if cuts.outlives(part, stretch):
                     self._sync(base, part, stretch.start, WRITTEN)
             self._inside.clear()
+
+    def _is_parameter(self, base: Any) -> bool:
+        """Whether the root holds the parameter, which carries a tangent though no operation writes it."""
+        array = self.registry.find(self.parameter)
+        return array is not None and root(array) is base
 
     def _sync(self, base: Any, part: Part, op: int, phase: int) -> None:
         number, low, high = part

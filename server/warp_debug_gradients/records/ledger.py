@@ -108,6 +108,18 @@ class WhatIfRow(TypedDict, total=False):
     arrays: list[dict[str, Any]]
 
 
+class Summation(TypedDict, total=False):
+    """The backward pass once more with long sums of contributions in float64. arrays: whose gradients these are."""
+
+    finite_difference: Number
+    as_is: Number
+    restored: Number
+    relative_error_as_is: Number
+    relative_error_restored: Number
+    arrays: Required[list[NamedArray]]
+    readers: Required[list[Launch]]
+
+
 class NonFiniteRow(Launch, total=False):
     """The first operation whose adjoint makes values that are not finite from finite ones."""
 
@@ -132,6 +144,7 @@ class AloneRow(Launch, total=False):
     samples: int
     wrong: int
     blamed: bool
+    tangent_noise: Number  # how far the recorded runs put <adjoint, tangent> of its results off
 
 
 class Ledger(TypedDict, total=False):
@@ -157,6 +170,7 @@ class Ledger(TypedDict, total=False):
     balance: Number
     nonfinite: NonFiniteRow
     overwrites: list[OverwriteRow]
+    summation: Summation
     what_if: WhatIfRow
     isolated: list[AloneRow]
     gradcheck_tape: dict[str, Any]

@@ -11,6 +11,7 @@ parser.add_argument("--cells", type=int, default=256)
 parser.add_argument("--clobber", type=int, default=-9, help="after this step, overwrite a state that was read")
 parser.add_argument("--sever", type=int, default=-9, help="pass this step through an array without gradient")
 parser.add_argument("--pingpong", action="store_true", help="two buffers in turn for all states")
+parser.add_argument("--apart", action="store_true", help="ten steps share a copy of the rate: no sum of its gradient is long")
 parser.add_argument("--rows", action="store_true", help="the states are rows of one array")
 a = parser.parse_args()
 
@@ -50,18 +51,20 @@ def fresh(grad=True):
     return wp.zeros(a.cells, dtype=wp.vec2, requires_grad=grad)
 
 
+read = rate
 states, pair = [start], [fresh(), fresh()]
 loss = wp.zeros(1, dtype=float, requires_grad=True)
 tape = wp.Tape()
 with tape:
     for k in range(a.steps):
+        read = wp.clone(rate) if a.apart and k % 10 == 0 else read
         if k == a.sever:
             lost = fresh(False)
             wp.launch(scale, a.cells, inputs=[states[-1], 0.99], outputs=[lost])
             states.append(fresh())
             wp.launch(scale, a.cells, inputs=[lost, 1.01], outputs=[states[-1]])  # severed
         states.append(rows[k] if a.rows else pair[k % 2] if a.pingpong else fresh())
-        wp.launch(advance, a.cells, inputs=[states[-2], rate], outputs=[states[-1]])  # step
+        wp.launch(advance, a.cells, inputs=[states[-2], read], outputs=[states[-1]])  # step
         if k == a.clobber:
             states.append(fresh())
             wp.launch(bend, a.cells, inputs=[states[-2]], outputs=[states[-1]])  # reader
