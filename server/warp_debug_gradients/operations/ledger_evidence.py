@@ -35,7 +35,7 @@ DOUBLES = {
 }
 
 
-def repairs(what_if: WhatIfRow) -> bool:
+def repairs(what_if: WhatIfRow | Summation) -> bool:
     """Whether restoring the clobbered reads repairs the gradient."""
     before, after = what_if.get("relative_error_as_is"), what_if.get("relative_error_restored")
     if before is None or after is None:
