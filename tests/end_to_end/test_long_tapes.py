@@ -166,20 +166,6 @@ def test_memory_beyond_the_program_does_not_grow_with_the_tape(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_backward_passes_hold_no_second_copy_of_the_gradients(tmp_path):
-    """States of 100 kB, 300 MiB of gradients: the ledger steps through two backward passes and keeps neither."""
-    arguments = ("--steps", "3000", "--cells", "12500", "--sever", "1500")
-    environment = {**os.environ, "WARP_DEBUG_GRADIENTS_LEDGER_MB": "60"}
-    bare, alone = peak_of([sys.executable, str(PROGRAM), *arguments], cwd=tmp_path)
-    assert bare.returncode == 0, bare.stderr
-    done, peak = peak_of(command(tmp_path, *arguments), cwd=tmp_path, env=environment)
-    _, ledger = ledger_of(tmp_path, done.stdout)
-    assert ledger["timing"]["forward_runs"] == 7
-    gradients = 3000 * 12500 * 8
-    assert peak - alone < 0.8 * gradients, (peak / MIB, alone / MIB)
-
-
-@pytest.mark.slow
 def test_ten_thousand_operations_take_seven_runs(tmp_path):
     environment = {**os.environ, "WARP_DEBUG_GRADIENTS_LEDGER_MB": "2"}
     words = command(tmp_path, "--steps", "10000", "--cells", "8", "--clobber", "9950")

@@ -65,6 +65,7 @@ def test_trend(values, expected):
     [
         ([("agree", 1e-5), ("disagree", 0.2), ("disagree", 0.9)], 1),  # the first wrong one
         ([("disagree", 0.002), ("disagree", 0.3), ("disagree", 1.1)], 2),  # an error that hardly counts beside another
+        ([("agree", 1e-5), ("disagree", 1.0), ("disagree", 40.0)], 1),  # the first that shows what is left over
         ([("disagree", 0.002), ("disagree", "nan"), ("disagree", None)], 0),
         ([("disagree", 0.2), ("disagree", "inf")], 1),
         ([("agree", 1e-5), ("inconclusive", 4.0), ("disagree", 0.2)], 2),

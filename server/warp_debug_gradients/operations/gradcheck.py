@@ -152,12 +152,16 @@ def places(measurement: Measurement[Any], check: Check, trace: Trace) -> tuple[P
 
 
 def pick_headline(checks: list[Check]) -> Check:
-    """The check that the answer is about: the first wrong one, unless its error is small beside that of another."""
+    """The check that the answer is about: the first wrong one, unless its error is small beside that of another.
+
+    Where an earlier one is right, the fault needs a history, and the first that shows it tells how much of one.
+    """
     for verdict in ("disagree", "inconclusive"):
         found = [check for check in checks if check["verdict"] == verdict]
         if found:
-            farthest = max(found, key=_error)
-            return farthest if _error(farthest) > MUCH_FARTHER * _error(found[0]) else found[0]
+            first, farthest = found[0], max(found, key=_error)
+            begins = all(check["verdict"] != "agree" for check in checks[: checks.index(first)])
+            return farthest if begins and _error(farthest) > MUCH_FARTHER * _error(first) else first
     return checks[0]
 
 
