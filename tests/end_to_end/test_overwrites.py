@@ -54,7 +54,7 @@ def test_a_launch_onto_its_own_input_is_its_own_writer(tmp_path):
     result = track(tmp_path, "--route", "itself")
     (found,) = [o for o in result["overwrites"] if o["harmful"]]
     here = ("main.py", line_with("reader and writer"))
-    assert (found["how"], found["variable"], found["path"]) == ("in_kernel", "self.dye", "bath.dye")
+    assert (found["how"], found["variable"], found["path"]) == ("in_kernel", "self.dye", None)
     assert [(found[side]["file"], found[side]["line"]) for side in ("reader", "writer")] == [here, here]
     assert not found["races"]  # each thread reads and writes its own element
 

@@ -23,8 +23,12 @@ def describe(recorder: Recorder, array: Any, label: str) -> dict[str, Any]:
 def path_of(recorder: Recorder, array: Any) -> str | None:
     """How the program names the array now, in the frames that stand: `bodies[1].x` for what a factory called `body.x`.
 
-    None where that is its name by allocation, or where no variable leads to it.
+    None where that is its name by allocation, where no variable leads to it, and for an attribute of an object: what a
+    class calls it says more than a variable that happens to hold it.
     """
+    name = describe(recorder, array, "")["variable"]
+    if name.startswith("self."):
+        return None
     if recorder.paths is None:  # once a recording: the program stands still at its backward call
         frames = list(recorder.origins.frames(recorder.origins.frame(1)))
         arrays = {id(each): each for _, each in names.reachable(frames)}
@@ -34,7 +38,7 @@ def path_of(recorder: Recorder, array: Any) -> str | None:
         }
     serial = recorder.registry.serial(array)
     path = recorder.paths.get(serial) if serial >= 0 else None
-    return path if path != describe(recorder, array, "")["variable"] else None
+    return path if path != name else None
 
 
 def file_line(place: dict[str, Any] | None) -> dict[str, Any]:
