@@ -7,13 +7,13 @@ draws from the clock or from unseeded random numbers differs between any two run
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warp_debug_gradients.environment import probe_environment
+from warp_debug_gradients.probe.inputs import identity
 from warp_debug_gradients.records import part
 
 MOST_KEPT = 64  # programs
@@ -62,16 +62,7 @@ def recall(key: str, budget_s: float) -> Kept | None:
         return None  # with more time it gets further
     began = kept.inputs["began_ns"]
     for path, known in kept.inputs["files"].items():
-        found = _identity(path)
+        found = identity(path)
         if found != (tuple(known) if known else None) or (found is not None and found[2] >= began):
             return None
     return kept
-
-
-def _identity(path: str) -> tuple[int, int, int] | None:
-    """As probe/inputs.py has it."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return (found.st_ino, found.st_size, found.st_ctime_ns)

@@ -17,6 +17,7 @@ from . import forking
 from .arrays import float_parts, host, quiet
 from .bookkeeping import PLENTY
 from .cuts import first_touched
+from .evaluator import EPS
 from .events import Event
 from .gradients import gradient_holders, release
 from .ledger import SIGNIFICANT_SHARE
@@ -28,7 +29,6 @@ from .writers import describe, file_line
 
 FEW_SCALARS = 4096  # of an array whose gradient is taken out after each operation
 TIME_SHARE = 0.5  # of the time that is left, for one more backward pass
-EPS = {2: 1e-3, 4: 1.2e-7, 8: 2.2e-16}  # by the bytes of a scalar
 
 
 def summed_apart(
@@ -90,7 +90,7 @@ def long_sums(operations: list[Operation], entries: list[Any]) -> dict[int, floa
                 parts = float_parts(host(gradient))
                 scalars = sum(p.size for p in parts)
                 if scalars and access.array is base:
-                    eps[access.number] = max(EPS.get(p.itemsize, 0.0) for p in parts)
+                    eps[access.number] = max(EPS.get(str(p.dtype), 0.0) for p in parts)
                     added.setdefault(access.number, []).append(threads / scalars)
     return {n: eps[n] * math.fsum(counts) for n, counts in added.items() if len(counts) > 1}
 
