@@ -148,21 +148,21 @@ def test_the_round_off_of_a_long_sum_accuses_nobody(tmp_path):
 
 
 @pytest.mark.slow
-def test_memory_beyond_the_program_does_not_grow_with_the_tape(tmp_path):
-    """Four times the operations, four times the states: the program takes more, the ledger does not."""
-    extra = []
-    for steps in (1000, 4000):
-        arguments = ("--steps", str(steps), "--cells", "2500", "--clobber", str(steps // 2))  # states of 20 kB
-        environment = {**os.environ, "WARP_DEBUG_GRADIENTS_LEDGER_MB": "24"}
-        bare, alone = peak_of([sys.executable, str(PROGRAM), *arguments], cwd=tmp_path)
-        assert bare.returncode == 0, bare.stderr
-        done, peak = peak_of(command(tmp_path, *arguments), cwd=tmp_path, env=environment)
-        result, ledger = ledger_of(tmp_path, done.stdout)
-        assert ledger["stretches"], "it fitted: nothing was shown"
-        assert any(row["harmful"] for row in result["overwrites"])
-        extra.append((peak - alone) / MIB)
-    assert extra[1] < extra[0] + 150, extra  # Python's own objects: some 30 kB an operation
-    assert max(extra) < 2048
+@pytest.mark.parametrize("steps", [1000, 4000])
+def test_memory_is_the_programs_own_twice_whatever_the_length_of_the_tape(tmp_path, steps):
+    """An evaluation runs beside the finished program and takes as much; what the ledger records does not add up.
+
+    With all of it recorded, 4,000 operations took 914 MiB, of 225 bare.
+    """
+    arguments = ("--steps", str(steps), "--cells", "2500", "--clobber", str(steps // 2))  # states of 20 kB
+    environment = {**os.environ, "WARP_DEBUG_GRADIENTS_LEDGER_MB": "24"}
+    bare, alone = peak_of([sys.executable, str(PROGRAM), *arguments], cwd=tmp_path)
+    assert bare.returncode == 0, bare.stderr
+    done, peak = peak_of(command(tmp_path, *arguments), cwd=tmp_path, env=environment)
+    result, ledger = ledger_of(tmp_path, done.stdout)
+    assert ledger["stretches"], "it fitted: nothing was shown"
+    assert any(row["harmful"] for row in result["overwrites"])
+    assert peak < 2 * alone + 200 * MIB, (peak / MIB, alone / MIB)  # the command, its guardians, the recordings
 
 
 @pytest.mark.slow
