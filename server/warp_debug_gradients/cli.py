@@ -399,7 +399,12 @@ def serve(
 
         serve_http(host, port, name or [])
         return
+    import gc
+
+    gc.disable()  # what the SDK's import makes stays: to look through it for garbage takes a tenth of the start
     from warp_debug_gradients.app import serve as serve_stdio
+
+    gc.enable()
 
     serve_stdio()
 

@@ -56,11 +56,25 @@ async def test_a_session(server, project, era):
             ({"script": "wrong.py", "python": "/bin/sh"}, "serve --python"),
             ({"script": "missing.py"}, "no script missing.py"),
             ({}, "exactly one target"),
+            ({"script": "wrong.py", "args": "-v"}, "args: Input should be a valid list"),
+            ({"script": "wrong.py", "detail": "long"}, "one of concise, full"),
         ]:
             refused = await client.call_tool("gradcheck_full_horizon", arguments)
             assert refused.is_error
             assert text in refused.content[0].text
             assert "Traceback" not in refused.content[0].text
+        unknown = await client.call_tool("gradcheck", {})
+        assert unknown.is_error
+        assert "Did you mean gradcheck_full_horizon?" in unknown.content[0].text
+
+
+async def test_arguments_as_some_clients_send_them(server):
+    """Lists and objects as strings of JSON, null for what is left out."""
+    async with Client(server) as client:
+        written = {"script": "right.py", "args": '["-v"]', "overrides": '{"a.B": 1}', "module": None, "device": "null"}
+        result = await client.call_tool("run_repro", written)
+        assert not result.is_error, result.content[0].text
+        assert result.structured_content["status"] == "completed"
 
 
 @pytest.mark.parametrize("era", ERAS)

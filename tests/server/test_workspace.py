@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from warp_debug_gradients.errors import InterpreterError, WorkspaceError
-from warp_debug_gradients.workspace import PYTHONS_VARIABLE, WORKSPACE_VARIABLE, Workspace, choose_interpreter
+from warp_debug_gradients.interpreter import choose_interpreter
+from warp_debug_gradients.workspace import PYTHONS_VARIABLE, WORKSPACE_VARIABLE, Workspace
 
 
 @pytest.mark.parametrize(

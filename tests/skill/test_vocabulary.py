@@ -1,5 +1,6 @@
 """Texts and code use one vocabulary: cause codes, sections, tools, commands, options, arguments, reasons."""
 
+import asyncio
 import json
 import re
 import shlex
@@ -17,7 +18,7 @@ EVERYTHING = "\n".join(TEXTS.values())
 QUICK_CHECKS = TEXTS["references/quick-checks.md"]
 HEADING = re.compile(r"^## §(\w+) (.*)$", re.MULTILINE)
 SECTIONS = {kind.section for kind in CATALOGUE.values()}
-TOOLS = {tool.name: tool for tool in mcp._tool_manager.list_tools()}
+TOOLS = {tool.name: tool for tool in asyncio.run(mcp.list_tools())}
 COMMANDS = typer.main.get_command(app).commands
 PARTS = ("Looks like", "Benign", "Confirm", "Repair", "Read")
 NOT_BUGS = {"11", "12", "12b"}  # version notes, and what is no fault of a gradient
@@ -64,7 +65,7 @@ def test_tools_and_their_arguments():
     for name, arguments in re.findall(r"`(\w+) (\{.*?\})`", EVERYTHING):
         if name in TOOLS:
             given = json.loads(re.sub(r": ([A-Z_]+)", r': "\1"', arguments))
-            assert set(given) <= set(TOOLS[name].parameters["properties"]), name
+            assert set(given) <= set(TOOLS[name].input_schema["properties"]), name
 
 
 def command_lines():

@@ -13,11 +13,12 @@ from typing import Any
 from warp_debug_gradients import __version__, versions, worker
 from warp_debug_gradients.errors import DebugGradientsError, InterpreterError
 from warp_debug_gradients.evidence import HOME
+from warp_debug_gradients.interpreter import choose_interpreter
 from warp_debug_gradients.limits import Limits, calls_at_once
 from warp_debug_gradients.records import part
 from warp_debug_gradients.schemas.doctor import Check, DoctorResult
 from warp_debug_gradients.worker import ProbeOutcome
-from warp_debug_gradients.workspace import Workspace, choose_interpreter
+from warp_debug_gradients.workspace import Workspace
 
 LOOK = Path(__file__).parents[1] / "probe" / "doctor.py"
 TIMEOUT_S = 120.0  # a first compilation on a GPU takes long

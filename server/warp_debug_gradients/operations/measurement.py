@@ -17,6 +17,7 @@ from warp_debug_gradients import __version__, worker
 from warp_debug_gradients.catalogue import described
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.evidence import Evidence
+from warp_debug_gradients.interpreter import choose_interpreter
 from warp_debug_gradients.operations import traces
 from warp_debug_gradients.operations.command import command_line
 from warp_debug_gradients.operations.compiler import add_compiler_text
@@ -25,7 +26,7 @@ from warp_debug_gradients.runs import offer
 from warp_debug_gradients.schemas import Interpreter, Result, ScriptError, Target
 from warp_debug_gradients.versions import support_note
 from warp_debug_gradients.worker import OnProgress, ProbeOutcome, Progress
-from warp_debug_gradients.workspace import Workspace, choose_interpreter
+from warp_debug_gradients.workspace import Workspace
 
 R = TypeVar("R", bound=Result)
 T = TypeVar("T", bound=Target)
