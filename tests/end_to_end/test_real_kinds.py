@@ -76,6 +76,23 @@ def test_a_custom_gradient_is_judged_where_the_objectives_differences_are_dead(t
     assert "wrong by itself" in first["evidence"][0]
 
 
+@pytest.mark.parametrize(
+    ("variant", "cause", "text"),
+    [("warm", "double_count", "with tape:"), ("early", "stale_gradient", "wp.clone(k.grad)"), ("double", None, "")],
+)
+def test_a_step_that_is_captured_again(variant, cause, text, tmp_path):
+    """A warm-up stays on the tape; the gradient is read before the launch; backward is seeded with two, which is right."""
+    code, result = answer_on_a_copy("diagnose", KINDS / "captured_again.py", tmp_path, variant)
+    first = result["causes"][0]
+    if cause is None:
+        assert (code, result["verdict"], first["code"]) == (0, "agree", "gradients_correct"), result["message"]
+        assert result["horizon"]["full"], "the seed is no gradient that another tape left"
+        assert "the objective is 2 times loss" in result["message"]
+        return
+    assert (code, result["verdict"], first["code"]) == (1, "disagree", cause), result["message"]
+    assert text in (KINDS / "captured_again.py").read_text().splitlines()[first["line"] - 1]
+
+
 @pytest.mark.parametrize("dropped", ["", "speed", "speed place"])
 def test_checkpointing_in_the_trained_array_is_one_iteration(dropped, tmp_path):
     """Every segment starts in the parameter's own memory: the chain is one iteration, and what it drops shows."""

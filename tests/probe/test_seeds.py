@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from warp_debug_gradients.probe import seeds
-from warp_debug_gradients.probe.seeds import ReadGradients, carried
+from warp_debug_gradients.probe.seeds import ReadGradients, SeedMemory, carried
 
 
 class Array:
@@ -77,3 +77,23 @@ def test_only_the_last_reads_are_kept(read, monkeypatch):
         read.note(state, Registry())
     assert read.hold(np.array([1.0])) is None
     assert read.hold(np.array([3.0])) == id(states[2])
+
+
+def test_the_same_seed_again_is_no_link():
+    """`loss.grad.fill_(2)` before every backward: the array that holds a two is the loss itself."""
+    memory, loss = SeedMemory(), Array([0.5], gradient=[2.0])
+    known = leaf(loss, np.array([2.0]))
+    for expected in (set(), {id(loss)}):
+        again = memory.again([loss], None, Registry())
+        assert again == expected
+    assert carried(None, [loss], [known], None, again) == (False, [])
+
+
+def test_a_state_that_is_seeded_with_what_it_was_left_is_a_link():
+    """Segments that all end in the same array: each is seeded with another gradient."""
+    memory, state = SeedMemory(), Array([0.5], gradient=[2.0])
+    memory.again([state], None, Registry())
+    state._grad = Array([1.5])
+    again = memory.again([state], None, Registry())
+    known = leaf(state, np.array([1.5]))
+    assert carried(None, [state], [known], None, again) == (True, [known])

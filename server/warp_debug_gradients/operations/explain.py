@@ -132,16 +132,26 @@ def headline_message(check: Check, checks: list[Check], trace: Trace) -> str:
         signature = str((check.get("signature") or {}).get("message") or "").strip().rstrip(".")
         return (
             f"The gradient of {parameter} is wrong {where}: {signature or said}."
-            f"{_scaled(check)}{_between(check)}{_history(check, checks)}"
+            f"{_seeded(check)}{_scaled(check)}{_between(check)}{_history(check, checks)}"
         )
     if check["verdict"] == "inconclusive":
         return f"Not decided for {parameter} {where}: {said}. {ADVICE.get(check.get('reason') or '', '')}".strip()
     whole = "over the full horizon" if (check.get("horizon") or {}).get("full", True) else "over PART of the horizon"
     more = more_windows_than_others(check, trace) or ("" if whole == "over the full horizon" else SEGMENT)
     return (
-        f"The gradient of {parameter} is right {where}, {whole}.{is_zero(check)}{f' But {more}.' if more else ''}"
+        f"The gradient of {parameter} is right {where}, {whole}.{_seeded(check)}{is_zero(check)}{f' But {more}.' if more else ''}"
         f"{other_reason(trace)}"
     )
+
+
+def _seeded(check: Check) -> str:
+    """What the gradient is of, where backward is seeded with something else than one."""
+    objective = part(check, "objective")
+    seed, count = objective.get("seed"), objective.get("outputs") or 0
+    if objective.get("kind") != "seeded" or seed is None or as_float(seed) == 1.0:
+        return ""
+    whole = f"the sum of {objective.get('name')} ({count} values)" if count > 1 else objective.get("name")
+    return f" Backward is seeded with {as_float(seed):.6g}: the objective is {as_float(seed):.6g} times {whole}."
 
 
 def is_zero(check: Check) -> str:

@@ -114,7 +114,7 @@ def _check_parameter(
     evaluator = Evaluator(plan, parameter, calls, x0, reference, event)
     base = evaluator.value(reference)
     again = [evaluator.value(r) for r in repeats]
-    result["objective"]["value"] = base
+    result["objective"] |= {"value": base} | _seeding(reference, calls)
     result["repeats"] = {
         "values": [base, *again],
         "reproducible": all(v == base or (v != v and base != base) for v in again),
@@ -223,6 +223,15 @@ def note_updates(checks: list[dict[str, Any]]) -> None:
         following = starts.get((check["parameter"]["key"], check["iteration"] + 1))
         if here is not None and following is not None and here["parameter"].shape == following["parameter"].shape:
             check["update"] = update_between(here["parameter"], here["gradient"], following["parameter"])
+
+
+def _seeding(reference: Reply, calls: list[int]) -> dict[str, Any]:
+    """The one value that seeds all outputs, and how many scalars they are; empty where there is no such value."""
+    seeds = [reference["seeds"][k] for k in calls if k in reference["outputs"]]
+    if not seeds or any(k in reference["losses"] for k in calls):
+        return {}
+    values = np.concatenate(seeds)
+    return {"seed": float(values[0]), "outputs": len(values)} if len(values) and np.all(values == values[0]) else {}
 
 
 def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class Graphs:
     ) -> Any:
         """Make a call during a capture, and keep it for the launches of the graph."""
         assert self.active is not None
-        tape = subject if kind == "record_func" else self.runtime.tape
+        tape = subject if kind in ("record_func", "tape_enter") else self.runtime.tape
         count = len(tape.launches) if tape is not None else 0
         launches = list(subject.launches) if kind == "backward" else None
         result = original(*args, **kwargs)

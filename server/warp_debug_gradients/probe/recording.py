@@ -80,7 +80,7 @@ class Recorder:
             self.early_value = first_scalar(loss) if loss is not None else None
         new = event.subject is not self.recording.tape or event.replay is not None
         if (event.kind == "tape_enter" and new) or (event.kind == "tape_reset" and not new):
-            self._begin(event.subject, event.replay is not None)
+            self._begin(event.subject, event.replay)
         elif event.kind == "tape_enter":
             self.recording.reentered = True
         elif event.kind == "backward":
@@ -133,14 +133,14 @@ class Recorder:
             return
         overwrite(array, (values.astype(np.float64) + self.item["delta"]).astype(values.dtype))
 
-    def _begin(self, tape: Any, replayed: bool = False) -> None:
+    def _begin(self, tape: Any, replay: Any = None) -> None:
         """A tape is entered for the first time: what was recorded of another one is not needed."""
         if self.shadows is not None:
             self.shadows.clear()
         self.roots.clear()
         self._numbers.clear()
         self._inside.clear()
-        self.recording = Recording(tape=tape, missed=0 if replayed else len(tape.launches))
+        self.recording = Recording(tape=tape, missed=replay.entries.start if replay is not None else len(tape.launches))
         self._before_count = self.recording.missed
 
     def enter_open_tape(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,18 @@ class SeedMemory:
     def __init__(self) -> None:
         self._handed: dict[int, np.ndarray] = {}
         self._left: dict[int, np.ndarray] = {}
+        self._started: dict[int, np.ndarray] = {}  # by output: what its last backward pass was seeded with
+
+    def again(self, outputs: list[Any], grads: Any, registry: Registry) -> set[int]:
+        """The outputs (serials) that are seeded with what their last backward pass was seeded with; remembers these."""
+        found: set[int] = set()
+        for output in outputs:
+            serial, values = registry.serial(output), scalars(_seed_of(output, grads))
+            if serial in self._started and np.array_equal(self._started[serial], values):
+                found.add(serial)
+            if output.size <= LARGEST_LINK:
+                self._started[serial] = values
+        return found
 
     def handed(self, grads: Any, registry: Registry) -> None:
         for seed in (grads or {}).values():
@@ -85,15 +97,25 @@ class ReadGradients:
         return next((k for k, seen in reversed(self._values.items()) if np.array_equal(seen, values)), None)
 
 
+def _seed_of(output: Any, grads: Any) -> Any:
+    return next((g for a, g in (grads or {}).items() if a is output), output._grad)
+
+
 def carried(
-    grads: Any, seeds: list[Any], leaves: Iterable[Leaf], read: ReadGradients | None = None
+    grads: Any,
+    seeds: list[Any],
+    leaves: Iterable[Leaf],
+    read: ReadGradients | None = None,
+    again: Container[int] = (),
 ) -> tuple[bool, list[Leaf]]:
     """Whether every seed is a gradient that an earlier backward pass left (a chain of tapes, checkpointing), and the
-    leaves among those that left them. The program may have copied the gradient away and zeroed it since."""
-    leaves, found, linked = list(leaves), [], False
+    leaves among those that left them. The program may have copied the gradient away and zeroed it since.
+
+    again: arrays whose last backward pass had the same seed. What such an array holds is that seed, not a result of it.
+    """
+    leaves, found, linked = [leaf for leaf in leaves if leaf.serial not in again], [], False
     for output in seeds:
-        seed = next((g for a, g in (grads or {}).items() if a is output), output._grad)
-        values = scalars(seed)
+        values = scalars(_seed_of(output, grads))
         if not np.any(values):
             continue  # seeds nothing
         match = next(
@@ -101,7 +123,7 @@ def carried(
         )
         if match is None and read is not None:
             number = read.hold(values)
-            if number is None:
+            if number is None or number in again:
                 return False, []
             match = next((leaf for leaf in leaves if leaf.serial == number), None)
         elif match is None:

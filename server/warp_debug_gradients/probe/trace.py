@@ -64,6 +64,7 @@ class EarlyRead:
     how: str
     gradient: Any
     owner: weakref.ref
+    place: dict[str, Any] | None
     view: weakref.ref | None = None
 
 
@@ -236,10 +237,10 @@ class Watch:
             leaf.read_itself = leaf.read_itself or leaf.array() is owner
         if not matches and self.backwards and is_differentiable(owner) and not self._is_intermediate(owner):
             matches = [self._adopt_orphan(owner)]
-        if not matches:
-            self.early_reads.append(EarlyRead(event.index, how, array, weakref.ref(owner)))
-            return
         place = names.place(self.origins.frame(3))
+        if not matches:
+            self.early_reads.append(EarlyRead(event.index, how, array, weakref.ref(owner), place))
+            return
         for leaf in matches:
             self._log_read(leaf, event, how, place)
 
@@ -367,9 +368,10 @@ class Watch:
         if self.parameter_expression is not None and call < NAMED_BACKWARDS:
             leaves = self._named_parameter(frame, leaves)
         seeds = seeded_outputs(loss, grads, state)
-        linked, chain = (
-            (False, []) if is_array(loss) else carried(grads, seeds, self.leaves.values(), self.read_gradients)
-        )
+        linked, chain = False, []
+        if not is_array(loss):
+            again = self.seeds.again(seeds, grads, self.registry)
+            linked, chain = carried(grads, seeds, self.leaves.values(), self.read_gradients, again)
         for leaf in chain:  # before rebuilt leaves forget
             leaf.carrier = True
         keys = [self.leaves.use(array, state, found.get(id(array), []), call) for array in leaves]
@@ -499,7 +501,9 @@ class Watch:
                     continue
                 held = early.view is not None and early.view() is not None
                 before = self.keep(scalars(gradient))
-                entry = Entry("read", early.event, gradient=before, norm=0.0, how=early.how, held=held)
+                entry = Entry(
+                    "read", early.event, gradient=before, norm=0.0, place=early.place, how=early.how, held=held
+                )
                 leaf.history.append(entry)
                 if held and early.view is not None:
                     self._views.append((leaf, entry, early.view))

@@ -43,12 +43,17 @@ class Array(TypedDict, total=False):
 
 
 class Objective(Place, total=False):
-    """What backward was started from. kind: 'loss' or 'seeded', of a check also 'expression' (stated by the user)."""
+    """What backward was started from. kind: 'loss' or 'seeded', of a check also 'expression' (stated by the user).
+
+    seed, outputs: where one value seeds all the outputs, this value, and how many scalars it seeds.
+    """
 
     name: str
     dtype: str
     kind: str
     value: Number
+    seed: Number
+    outputs: int
 
 
 class Iteration(TypedDict, total=False):
