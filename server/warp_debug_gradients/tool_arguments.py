@@ -38,7 +38,7 @@ def input_schema(tool: Tool) -> dict[str, Any]:
 def short_schema(schema: JsonValue) -> Any:
     """A schema that says the same in fewer words.
 
-    Titles repeat the names, and an argument that may be null is one that may be left out.
+    Titles repeat the names, an argument that may be null is one that may be left out, and an integer is a number.
     """
     if isinstance(schema, list):
         return [short_schema(item) for item in schema]
@@ -46,12 +46,13 @@ def short_schema(schema: JsonValue) -> Any:
         return schema
     short: dict[str, Any] = {k: short_schema(v) for k, v in schema.items() if k != "title" or not isinstance(v, str)}
     options = [option for option in short.get("anyOf", []) if option != {"type": "null"}]
+    if {"type": "number"} in options and {"type": "integer"} in options:
+        options.remove({"type": "integer"})
     if len(options) == 1:
         del short["anyOf"]
         short = {**options[0], **short}
-    elif options and all(set(option) == {"type"} for option in options):
-        del short["anyOf"]
-        short["type"] = [option["type"] for option in options]
+    elif options:
+        short["anyOf"] = options  # not `type` with a list, which some clients cannot read
     if short.get("default", 0) is None:
         del short["default"]
     return short
