@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from warp_debug_gradients.patterns.source import SourceFile
 
@@ -112,6 +113,12 @@ class Kernel:
     def loaded(self) -> set[str]:
         """Paths whose elements some thread may load."""
         return {a.path for a in self.loads}
+
+    @cached_property
+    def counters(self) -> set[str]:
+        """The names that its `for` loops count with."""
+        targets = [loop.target for loop in ast.walk(self.node) if isinstance(loop, ast.For)]
+        return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def is_array(annotation: ast.expr | None) -> bool:

@@ -126,11 +126,16 @@ def _definitions(source: SourceFile) -> dict[str, Definition]:
 
 
 def _enclosing(source: SourceFile) -> dict[int, str]:
+    """By node: the innermost function that it is in, or that it is."""
     found: dict[int, str] = {}
-    for node in source.nodes:
+    waiting: list[tuple[ast.AST, str]] = [(source.tree, "")] if source.tree else []
+    while waiting:
+        node, name = waiting.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for inner in ast.walk(node):
-                found[id(inner)] = node.name
+            name = node.name
+        if name:
+            found[id(node)] = name
+        waiting += [(child, name) for child in ast.iter_child_nodes(node)]
     return found
 
 

@@ -65,6 +65,8 @@ class Rehearsal:
         self.modules: dict[int, Module] = {}
         self.kernels: dict[int, Kernel] = {}
         self.entered: set[int] = set()
+        self._returns: dict[int, bool] = {}  # by function: whether a branch of it returns something
+        self.made: dict[int, Instance] = {}  # by class: an object for the methods that nothing calls
         self.tape: TapeValue | None = None
         self.stack: list[Spot] = []
         self.active: list[int] = []  # nodes of the functions being followed
@@ -89,8 +91,7 @@ class Rehearsal:
         for drivers in (True, False):  # those that train first: they call the others
             for source in self.program.sources:
                 for node, owner in _functions(source):
-                    text = ast.dump(node) if drivers else ""
-                    if id(node) not in self.entered and (not drivers or "'backward'" in text or "'Tape'" in text):
+                    if id(node) not in self.entered and (not drivers or source.mentions(node, ("backward", "Tape"))):
                         self._guarded(f"{source.name}:{node.name}", partial(self._uncalled, source, node, owner))
 
     def _guarded(self, what: str, work: Any) -> None:
@@ -119,10 +120,17 @@ class Rehearsal:
             cls = module.env.get(owner.name)
             if not isinstance(cls, Class):
                 return
-            instance = self.construct(cls, [], {}, node, unknown=True)
+            instance = self._object_of(cls, node)
             static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
             function = Function(source, node, cls.env, None if static else instance)
         self.call(function, [], {}, node, unknown=True)
+
+    def _object_of(self, cls: Class, node: ast.AST) -> Instance:
+        """An object as the class makes it, whatever an earlier method has done with its own."""
+        if id(cls) not in self.made:
+            self.made[id(cls)] = self.construct(cls, [], {}, node, unknown=True)
+        made = self.made[id(cls)]
+        return Instance(cls, made.name, dict(made.attrs))
 
     def module(self, source: SourceFile, main: bool = False) -> Module:
         """A module, followed once."""
@@ -589,8 +597,9 @@ class Rehearsal:
 
     def _possible_return(self, node: ast.FunctionDef | ast.AsyncFunctionDef, env: Env) -> Any:
         """None, or something unknown where a branch that is not certain returns."""
-        returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(node))
-        return Host() if returns else Const(None)
+        if id(node) not in self._returns:
+            self._returns[id(node)] = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(node))
+        return Host() if self._returns[id(node)] else Const(None)
 
     def construct(
         self, cls: Class, args: list[Any], keywords: dict[str, Any], node: ast.AST, unknown: bool = False

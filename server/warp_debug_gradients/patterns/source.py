@@ -49,6 +49,11 @@ class SourceFile:
         text = self.rows[line - 1].strip() if 0 < line <= len(self.rows) else ""
         return text if len(text) <= 110 else text[:107] + "..."
 
+    def mentions(self, node: ast.stmt, words: tuple[str, ...]) -> bool:
+        """Whether the statement's text has one of these words."""
+        rows = self.rows[node.lineno - 1 : node.end_lineno]
+        return any(word in row for row in rows for word in words)
+
     # -- names ----------------------------------------------------------------------------------------
 
     def _aliases(self) -> dict[str, str]:

@@ -245,14 +245,7 @@ def _slot(kernel: Kernel, coords: tuple[str | None, ...], bound: dict[str, Any])
             number = _evaluate(tree, bound, kernel)
             slot.append(object() if number is None else number)
         else:
-            loops = {
-                n.id
-                for loop in ast.walk(kernel.node)
-                if isinstance(loop, ast.For)
-                for n in ast.walk(loop.target)
-                if isinstance(n, ast.Name)
-            }
-            slot.append(None if names & loops else object())
+            slot.append(None if names & kernel.counters else object())
     return tuple(slot)
 
 
