@@ -6,12 +6,14 @@ import pytest
 import truths
 
 ONCE_WRONG = {
+    "crane": "or what Adam makes of it",  # one iteration late
     "dam_drains": None,  # a loop before the tape that is called settle
     "filter_bed": None,  # two faults, one behind the other
     "gravity_road": None,  # digits that are rounded away, taken for bins
     "lidar_ground": "what the script prints as objective goes from",
     "phase_mask": "the new one is made at main.py:37",
     "soil_block": "solve.range = 48 instead of 12",
+    "tides": "the gradient is multiplied by 0.25 (launch of scale)",
 }
 CASES = [p for p in truths.programs() if p.folder.parent.name == "cases" or p.name in ONCE_WRONG]
 NEAR = 3  # lines: a launch and the statement before it, a tape and the `with` that opens it

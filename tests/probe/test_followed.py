@@ -118,3 +118,48 @@ def test_a_zeroing_that_the_program_takes_back_divides_nothing():
     assert list(follower.used()) == [1.0, 3.0]
     follower.zeroed()
     assert list(follower.used()) == [1.0, 3.0]
+
+
+def adam(use, betas=(0.9, 0.999), iterations=9, size=8, kind=np.float32, decay=0.0):
+    """What a follower says of Adam on a curved function, given use(gradients so far)."""
+    x, target = np.linspace(1.0, 2.0, size).astype(kind), np.linspace(-1.0, 1.5, size)
+    follower, gradients, m, v = Follower(), [], np.zeros(size), np.zeros(size)
+    for k in range(iterations):
+        gradients.append((np.sin(3.0 * x) * (np.arange(size) + 1.0) - target * np.roll(x, 1)).astype(kind))
+        follower.backward(x, gradients[-1])
+        g = use(gradients).astype(np.float64)
+        m, v = betas[0] * m + (1 - betas[0]) * g, betas[1] * v + (1 - betas[1]) * g * g
+        step = m / (1 - betas[0] ** (k + 1)) / (np.sqrt(v / (1 - betas[1] ** (k + 1))) + 1e-8)
+        x = (x * (1 - decay) - 0.05 * step).astype(kind)
+        follower.zeroed()
+    return follower.answer()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.5, 0.999), (0.0, 0.99)])
+def test_adam_that_is_given_the_gradient_of_the_iteration_before_is_seen(betas, kind):
+    assert adam(late, betas, kind=kind) == "previous"
+    assert adam(lambda g: g[-1], betas, kind=kind) is None
+
+
+def test_adam_with_weight_decay_or_settings_that_are_not_known_or_few_elements():
+    assert adam(late, decay=0.01) == "previous"
+    assert adam(lambda g: g[-1], decay=0.01) is None
+    assert adam(late, (0.77, 0.93)) is None  # not seen: nothing is said
+    assert adam(lambda g: g[-1], (0.77, 0.93)) is None
+    assert adam(late, size=4) is None
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda g: np.clip(g[-1], -0.5, 0.5),
+        lambda g: g[-1] / np.linalg.norm(g[-1]),
+        lambda g: g[-1] + 0.3 * late(g),
+        lambda g: np.mean(g, axis=0),
+        lambda g: g[0],
+    ],
+    ids=["clipped", "normalised", "smoothed", "averaged", "first"],
+)
+def test_what_adam_is_given_on_purpose_is_not_called_late(use):
+    assert adam(use) is None

@@ -7,6 +7,7 @@ import re
 
 from warp_debug_gradients.operations import next_calls
 from warp_debug_gradients.operations.agreement import bound_in_words
+from warp_debug_gradients.operations.edited_gradient import edited_between
 from warp_debug_gradients.operations.iterations import first_rise, iteration_of, losses
 from warp_debug_gradients.records import Check, GradientRead, Numbers, Place, Trace, part
 from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall, as_float
@@ -31,7 +32,8 @@ STALE = {
         "Copy it: .numpy().copy(), or zero the gradient after the update.",
     ),
     "previous": (
-        "the steps of the update are multiples of the gradient of the iteration before, and not of this iteration's own",
+        "the steps of the update follow the gradient of the iteration before (multiples of it, or what Adam makes of it), and not "
+        "this iteration's own",
         "Use this iteration's gradient: read it after backward and before the update.",
     ),
     "readings": (
@@ -311,7 +313,7 @@ def proven_causes(
     read = iteration_of(trace, check["iteration"]).get("gradient_read") or {}
     when = consumed.get("when") or read.get("when")
     if when not in STALE:
-        return []
+        return edited_between(check, trace)
     reads = [consumed.get("read") or {}, read, *(i.get("gradient_read") or {} for i in trace.get("iterations") or [])]
     nowhere: GradientRead = {}
     place = next((r for r in reads if r.get("file")), nowhere)

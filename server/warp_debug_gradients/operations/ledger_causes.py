@@ -278,7 +278,7 @@ def _disabled(ledger: Ledger) -> list[tuple[float, Cause]]:
             evidence = [f"kernel {jump.get('kernel')} has its backward pass disabled", jump_text(jump)]
             repair = "Enable the backward pass (enable_backward=True on the kernel, its module and wp.config)."
             found.append(
-                (size_of(jump.get("share")), new_cause("backward_disabled", "likely", jump, [], evidence, repair))
+                (size_of(jump.get("share")), new_cause("backward_disabled", "proven", jump, [], evidence, repair))
             )
     return found
 

@@ -68,7 +68,10 @@ def at_their_constructs(situation: list[Cause], check: Check, hits: Sequence[Hit
 def _same(cause: Cause, hit: Hit) -> bool:
     if cause.code != hit.code:
         return False
-    places = {(hit.file, hit.line), *((spot.file, spot.line) for spot in hit.related)}
+    handled = (
+        cause.code == "stale_gradient" and not cause.variables
+    )  # no left over buffer, but how a gradient is handled
+    places = {(hit.file, hit.line), *((spot.file, spot.line) for spot in hit.related if not handled)}
     return (cause.file, cause.line) in places or (hit.variable is not None and hit.variable in cause.variables)
 
 

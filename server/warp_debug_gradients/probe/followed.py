@@ -3,6 +3,7 @@
 What the host does with a gradient after it has read it is not seen: it may use the one of the iteration before (read after the
 update, handed on through a list), or add up every reading of a buffer that itself adds up. Such a step is a multiple of that
 other gradient, to the last digits, and no multiple of the iteration's own. Momentum and weight decay may have a part in it.
+The steps of Adam and its like are computed from each series of gradients (`adaptive.py`).
 Where all these gradients are parallel, the learning rate tells: it is the same in every step for the one that is followed.
 """
 
@@ -13,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+
+from .adaptive import Adaptive
 
 Followed = Literal["previous", "readings"]
 OTHERS: tuple[Followed, ...] = ("previous", "readings")
@@ -46,6 +49,7 @@ class Follower:
     votes: dict[Followed, int] = field(default_factory=lambda: {"previous": 0, "readings": 0})
     own: int = 0  # iterations that followed their own gradient and no other
     rates: list[dict[str, float]] = field(default_factory=list)  # of steps that are parallel to all gradients
+    adaptive: Adaptive = field(default_factory=Adaptive)
 
     def read(self, gradient: np.ndarray | None) -> None:
         """The buffer was read."""
@@ -74,10 +78,15 @@ class Follower:
         if self.x is not None and self.x.shape == x.shape and not np.array_equal(x, self.x):
             self._judge(x)
             self.begin()
-        elif self.x is not None and self.x.shape != x.shape:
+        elif self.x is not None and (self.x.shape != x.shape or self._repeats(gradient)):
+            self.adaptive.stay(self.used(), self.previous)
             self.begin()
         self.x = x.copy()
         self.gradient, self.unread = gradient.astype(np.float64), True
+
+    def _repeats(self, gradient: np.ndarray) -> bool:
+        """Whether the buffer, zeroed since, holds the same again: the update between was a step of nothing at all."""
+        return self.gradient is None and self.added is not None and np.array_equal(self.added, gradient)
 
     def begin(self) -> None:
         """A new iteration: what was used so far is the previous one's."""
@@ -98,6 +107,8 @@ class Follower:
         found: list[Followed] = [which for which in OTHERS if self.votes[which] >= VOTES]
         if self.own or len(found) > 1:
             return None
+        if not found and self.adaptive.is_late():
+            return "previous"
         return found[0] if found else self._steady()
 
     def _last(self) -> np.ndarray | None:
@@ -118,11 +129,15 @@ class Follower:
         step = x.astype(np.float64) - self.x.astype(np.float64)
         before, self.step, self.steps = self.step, step, self.steps + 1
         size = float(np.linalg.norm(step))
+        digit = float(np.finfo(x.dtype).eps) * float(np.linalg.norm(x))
+        tolerance = EXACT + ROUND_OFF * digit / max(size, 1e-300)
+        apart = max(APART, TIMES * tolerance)
+        if np.isfinite(size):
+            start = self.x.astype(np.float64)
+            self.adaptive.judge(step, self.used(), self.previous, tolerance, apart, unexplained, start)
         own = [g for g in (self.used(), self.gradient, *self.readings, *self.later) if g is not None]
         if not np.isfinite(size) or not own or before is None:
             return
-        digit = float(np.finfo(x.dtype).eps) * float(np.linalg.norm(x))
-        tolerance = EXACT + ROUND_OFF * digit / size
         other: dict[Followed, np.ndarray | None] = {"previous": self.previous, "readings": self.summed()}
         known = {name: g for name, g in {"own": self.used(), **other}.items() if g is not None and np.any(g)}
         judged = "own" in known and self.steps >= SETTLED
@@ -133,7 +148,7 @@ class Follower:
         fits: dict[Followed, float] = {
             which: 1.0 if g is None else unexplained(step, g, besides) for which, g in other.items()
         }
-        if left >= max(APART, TIMES * tolerance):
+        if left >= apart:
             for which, rest in fits.items():
                 self.votes[which] += rest < tolerance
         elif left < tolerance and any(g is not None and fits[which] > APART for which, g in other.items()):

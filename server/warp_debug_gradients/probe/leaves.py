@@ -34,6 +34,7 @@ class Leaf:
     fields: list[tuple[str, int]] = field(default_factory=list)  # of structs: name and scalars of each float field
     gradient: np.ndarray | None = None  # what the last backward left
     emptied: np.ndarray | None = None  # what it was when the buffer was zeroed since
+    edited: dict[str, Any] | None = None  # where something other than a backward pass last wrote to the buffer
     content: int | None = None
     history: list[Entry] = field(default_factory=list)
     follower: Follower = field(default_factory=Follower)

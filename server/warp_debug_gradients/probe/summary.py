@@ -170,6 +170,9 @@ def _iteration(
         "losses": [b.loss for b in backwards if b.call in used or not used],
         "gradient_norm": math.sqrt(sum(u.norm**2 for u in uses)),
         "gradient_read": {**(read.place or {}), "how": read.how, "when": uses[0].when} if read is not None else None,
+        "gradient_edited": next(
+            (edit for b in backwards[1:] for key, edit in b.edits.items() if key in {m.leaf.key for m in members}), None
+        ),
         "discarded": sorted({c for u in uses for c in u.discarded}),
         "plan": _plan(watch, index, calls, members, uses, starts, objective),
     }

@@ -54,6 +54,7 @@ class Backward:
     carried: bool  # seeded with the gradient that an earlier backward pass left: a link of a chain of tapes
     emptied: dict[str, Any] | None  # where the tape was reset while it recorded
     lead: Lead  # what ran outside any tape since the backward call before
+    edits: dict[str, dict[str, Any]]  # by leaf: where the gradient that it adds to was changed since the call before
 
 
 @dataclass
@@ -339,8 +340,27 @@ class Watch:
             leaf.history.append(Entry("zero", event.index, held=any(viewed is leaf for viewed, _, _ in self._views)))
             leaf.follower.zeroed()
             leaf.emptied, leaf.gradient = leaf.gradient, None
-        elif leaf.emptied is not None and owner is not None and owner._grad is not None:
-            self._undo_zero(leaf, scalars(owner._grad))
+            leaf.edited = None
+        elif owner is not None and owner._grad is not None:
+            leaf.edited = {**(names.place(self.origins.frame(4)) or {}), "how": described(event)}
+            if leaf.emptied is not None:
+                self._undo_zero(leaf, scalars(owner._grad))
+
+    @staticmethod
+    def _edit(leaf: Leaf) -> dict[str, Any] | None:
+        """Where the gradient, which the backward pass that begins adds to, was changed since the last one left it.
+
+        A write through a NumPy view is seen by no hook: then it is where the view was taken.
+        """
+        array = leaf.array()
+        if leaf.gradient is None or array is None or array._grad is None:
+            return None
+        now = scalars(array._grad)
+        if not np.any(now) or np.array_equal(now, leaf.gradient, equal_nan=True):
+            return None
+        last = next((e for e in reversed(leaf.history) if e.kind == "read"), None)
+        seen = {**(last.place or {}), "how": last.how} if last is not None else {}
+        return {**(leaf.edited or seen), "scale": _scale(now, leaf.gradient)}
 
     @staticmethod
     def _undo_zero(leaf: Leaf, now: np.ndarray) -> None:
@@ -407,6 +427,7 @@ class Watch:
                 carried=linked,
                 emptied=state.emptied,
                 lead=self.leads.take(),
+                edits={key: edit for key in keys if (edit := self._edit(self.leaves[key])) is not None},
             )
         )
         self._mark_held()
@@ -518,8 +539,20 @@ class Watch:
             if array is None:
                 continue
             gradient = scalars(array._grad) if array._grad is not None else None
-            leaf.gradient = gradient
+            leaf.gradient, leaf.edited = gradient, None
             norm = float(np.linalg.norm(gradient.astype(float))) if gradient is not None else 0.0
             leaf.history.append(Entry("backward", event.index, call.call, self.keep(gradient), norm))
             if leaf.scalars <= MOST_SCALARS:
                 leaf.follower.backward(scalars(array), gradient)
+
+
+def described(event: Event) -> str:
+    """What wrote, in words."""
+    return f"launch of {getattr(event.subject, 'key', 'a kernel')}" if event.kind in LAUNCHES else event.kind
+
+
+def _scale(now: np.ndarray, before: np.ndarray) -> float | None:
+    """The factor that the values were multiplied by; None where it was something else."""
+    one, other = now.astype(np.float64), before.astype(np.float64)
+    factor = float(one @ other) / max(float(other @ other), 1e-300)
+    return factor if np.allclose(one, factor * other, rtol=1e-4, atol=1e-6 * float(np.abs(one).max())) else None

@@ -56,6 +56,13 @@ class Objective(Place, total=False):
     outputs: int
 
 
+class GradientEdit(Place, total=False):
+    """Where the gradient was changed between two backward calls that add up. scale: by this factor, if by one."""
+
+    how: str
+    scale: Number | None
+
+
 class Iteration(TypedDict, total=False):
     """One optimizer iteration. losses: null for a backward call that was seeded by arrays."""
 
@@ -69,6 +76,7 @@ class Iteration(TypedDict, total=False):
     losses: list[Number | None]
     gradient_norm: Number
     gradient_read: GradientRead
+    gradient_edited: GradientEdit | None
     discarded: list[int]
     plan: Required[Any]  # how to evaluate it again: the probe's own, handed back as it is
 

@@ -199,3 +199,36 @@ program(
         ),
     ],
 )
+program(
+    "crane",
+    ("tape = wp.Tape()", "begin_(control=self.control)"),
+    ("step = self.adam.direction(", "got_(control=self.gradient)"),
+    cause="stale_gradient",
+    parameter="self.control",
+    iteration=6,
+    note="the first step is none, so attempts 0 and 1 have one gradient; it is looked at where the loss has turned",
+    lines=["step = self.adam.direction(", "self.gradient = self.control.grad"],
+    symptom="the cost falls and then rises again; the first attempt changes nothing",
+    repair="hand Adam the gradient of this attempt",
+    fix=[
+        (
+            "main.py",
+            "        step = self.adam.direction(self.gradient)\n        self.gradient = self.control.grad.numpy().copy()\n",
+            "        self.gradient = self.control.grad.numpy().copy()\n        step = self.adam.direction(self.gradient)\n",
+        )
+    ],
+)
+program(
+    "tides",
+    ("amplitude.grad.zero_()", "begin_(amplitude=amplitude, phase=phase)"),
+    ("wp.launch(descend, CONSTITUENTS, inputs=[amplitude", "got_(amplitude=amplitude.grad, phase=phase.grad)"),
+    cause="stale_gradient",
+    parameter=["amplitude", "phase"],
+    lines=["wp.launch(scale, CONSTITUENTS, inputs=[amplitude", "wp.launch(scale, CONSTITUENTS, inputs=[phase"],
+    symptom="the fit follows the last gauge; the first ones hardly count",
+    repair="do not divide what the earlier gauges left",
+    fix=[
+        ("main.py", "        wp.launch(scale, CONSTITUENTS, inputs=[amplitude.grad, 1.0 / GAUGES])\n", ""),
+        ("main.py", "        wp.launch(scale, CONSTITUENTS, inputs=[phase.grad, 1.0 / GAUGES])\n", ""),
+    ],
+)
