@@ -490,6 +490,49 @@ for it in range(10):
     tape.backward(loss)
     x.assign(x.numpy() - 0.1 * g)
 """),
+        host("""
+slope = wp.zeros(N, dtype=float)
+for it in range(10):
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[x], outputs=[loss])
+    wp.copy(slope, x.grad)  #!
+    x.grad.zero_()
+    tape.backward(loss)
+    wp.launch(descend, N, inputs=[x, slope])
+"""),
+    ],
+    "gradient kept for the next iteration": [
+        host("""
+g = np.zeros(N)
+for it in range(10):
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[x], outputs=[loss])
+    tape.backward(loss)
+    x.assign(x.numpy() - 0.1 * g)
+    g = x.grad.numpy().copy()  #!
+    tape.zero()
+"""),
+        host("""
+class Fit:
+    def __init__(self):
+        self.g = np.zeros(N)
+
+    def step(self):
+        loss.zero_()
+        with wp.Tape() as tape:
+            wp.launch(total, N, inputs=[x], outputs=[loss])
+        tape.backward(loss)
+        change = np.clip(self.g, -1.0, 1.0)
+        self.g = x.grad.numpy().copy()  #!
+        x.assign(x.numpy() - 0.1 * change)
+        x.grad.zero_()
+
+fit = Fit()
+for it in range(10):
+    fit.step()
+"""),
     ],
     "copy that carries a stale gradient": [
         host("""
@@ -1053,6 +1096,31 @@ for it in range(10):
         wp.launch(total, N, inputs=[x], outputs=[loss])
     tape.backward(loss)
     x.assign(x.numpy() - 0.1 * x.grad.numpy())
+    tape.zero()
+"""),
+    ],
+    "gradient kept for the next iteration": [
+        host("""
+before = np.zeros(N)
+for it in range(10):
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[x], outputs=[loss])
+    tape.backward(loss)
+    g = x.grad.numpy().copy()
+    x.assign(x.numpy() - 0.1 * (g + 0.5 * before))
+    before = x.grad.numpy().copy()
+    tape.zero()
+"""),
+        host("""
+g = np.zeros(N)
+for it in range(10):
+    x.assign(x.numpy() - 0.1 * g)
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[x], outputs=[loss])
+    tape.backward(loss)
+    g = x.grad.numpy().copy()
     tape.zero()
 """),
     ],

@@ -20,7 +20,7 @@ NOT_STATIC = {  # what no reading of the source can tell
 WEAK_IS_ENOUGH = {"custom_gradient", "stochastic_forward", "tape_scope"}  # true of many right programs, too
 LOUDEST = 0.3  # strong leads a right program, on average
 # Written after the scan, by somebody else: no lead at their causes. What is read one day leaves this list.
-NOT_READ = {"canal", "choir", "hologram", "juggler", "phase_mask", "platoon", "rudder", "sonar"}
+NOT_READ = {"canal", "choir", "hologram", "juggler", "phase_mask", "platoon", "sonar"}
 UNKNOWN = {"singular_point/truth_broken.json"}  # the source does not say whether its root is reached at 0
 
 

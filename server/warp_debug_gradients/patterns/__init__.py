@@ -21,6 +21,7 @@ from warp_debug_gradients.patterns import (
     draws,
     gradients,
     inplace,
+    late,
     loops,
     overwrites,
     piecewise,
@@ -39,7 +40,7 @@ from warp_debug_gradients.patterns.story import Story
 __all__ = ["CHECKERS", "STRONG", "WEAK", "Hit", "Pattern", "Scan", "Spot", "all_patterns", "examine", "scan"]
 
 CHECKERS = (
-    overwrites, accumulators, storage, disabled, unrecorded, gradients, tapes, seeds, draws,
+    overwrites, accumulators, storage, disabled, unrecorded, gradients, late, tapes, seeds, draws,
     inplace, loops, singular, piecewise, custom, defects,
 )  # fmt: skip
 

@@ -60,6 +60,8 @@ def call(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], keywo
         src = args[1] if len(args) > 1 else keywords.get("src")
         if isinstance(dest, Array):
             rehearsal.emit("copy", node, array=dest, other=src if isinstance(src, Array) else None, what="copy")
+            if isinstance(src, GradOf):
+                rehearsal.emit("host_read", node, array=src.array, of_grad=True, copied=True)
         elif isinstance(dest, GradOf):
             rehearsal.emit("seed_write", node, array=dest.array)
         return Const(None)
