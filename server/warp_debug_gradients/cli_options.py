@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import json
+from contextlib import suppress
 from enum import Enum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from warp_debug_gradients.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 
 class EngineName(str, Enum):
@@ -50,7 +55,7 @@ Set = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="Replace a constant in memory: train.NUM_STEPS=10, train.Config.steps=10, or what __init__ sets on self. "
-        "Repeatable.",
+        "VALUE is a literal (10, 1e-3, true, None, [1, 2], 'text'), else a text as it stands. Repeatable.",
     ),
 ]
 Parameter = Annotated[str | None, typer.Option(help="The trained array by its name in the script. Default: found.")]
@@ -106,16 +111,20 @@ class ClientName(str, Enum):
     cursor = "cursor"
 
 
-def parse_setting(text: str) -> tuple[str, bool | int | float | str]:
-    """`train.NUM_STEPS=10` -> ("train.NUM_STEPS", 10). What is no number or boolean is a string."""
+def parse_setting(text: str) -> tuple[str, JsonValue]:
+    """`train.NUM_STEPS=10` -> ("train.NUM_STEPS", 10)."""
     name, equals, value = text.partition("=")
     if not equals or "." not in name:
         raise UsageError(f"--set {text!r} should read MODULE.NAME=VALUE, such as --set train.NUM_STEPS=10.")
-    try:
-        parsed = ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        parsed = value
-    return name.strip(), parsed if isinstance(parsed, (bool, int, float, str)) else value
+    return name.strip(), parse_value(value)
+
+
+def parse_value(text: str) -> JsonValue:
+    """A literal as Python or JSON writes it (10, 1e-3, True, true, None, (0, -9.8, 0), 'true'); else the text itself."""
+    for read in (ast.literal_eval, json.loads):
+        with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            return json.loads(json.dumps(read(text), allow_nan=False))  # as it goes to the probe: a tuple is a list
+    return text
 
 
 def parse_values(text: str) -> list[int | float]:

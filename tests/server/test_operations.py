@@ -187,10 +187,24 @@ async def test_an_evidence_link_that_leaves_the_workspace_is_refused(workspace, 
         Evidence.create(workspace, "run_repro")
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("10", 10), ("1e-3", 0.001), ("-2", -2), ("True", True), ("true", True), ("false", False), ("None", None),
+        ("null", None), ("(0, -9.8, 0)", [0, -9.8, 0]), ("[1, true]", [1, True]), ("'true'", "true"), ('"10"', "10"),
+        ("cpu", "cpu"), ("inf", "inf"), ("Infinity", "Infinity"), ("a=b", "a=b"), ("", ""), ("010", "010"), ("{1}", "{1}"),
+    ],
+)  # fmt: skip
+def test_values_of_settings(written, value):
+    name, parsed = parse_setting(f"a.B={written}")
+    assert name == "a.B"
+    assert (type(parsed), parsed) == (type(value), value)
+
+
 def test_every_setting_is_in_the_command(workspace):
     request = GradcheckRequest(
         forward="right.py:f", inputs="right.py:g", cwd=".", device="cpu", parameter="a[0].q", objective="x - 1",
-        iteration=3, engine="rerun", overrides={"a.B": "it's", "a.C": True, "a.D": 0.5}, timeout_s=7.5, args=["-x"],
+        iteration=3, engine="rerun", overrides={"a.B": "it's", "a.C": True, "a.D": 0.5, "a.E": None, "a.F": [1, [True]]}, timeout_s=7.5, args=["-x"],
     )  # fmt: skip
     command = command_line("gradcheck_full_horizon", request, workspace, "/bin/py")
     pairs = dict(zip(command[1:-2:2], command[2:-2:2]))

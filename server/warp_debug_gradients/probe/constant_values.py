@@ -86,7 +86,7 @@ def _checked(kind: str | None, value: Any, old: ast.expr | None) -> Any:
             raise TypeError(f"a float cannot become {value!r}")
         return float(value)
     if kind == "str" and not isinstance(value, str):
-        raise TypeError(f"a str cannot become {value!r}")
+        raise TypeError(f"a str cannot become {value!r}; as a text it is written {str(value)!r}, with the quotes")
     if kind == "dict" and not isinstance(value, dict):
         raise TypeError(f"a dict cannot become {value!r}")
     if kind in ("list", "tuple", "set"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from warp_debug_gradients.schemas.base import Engine, Method
@@ -20,8 +22,8 @@ class Target(BaseModel):
     cwd: str | None = Field(None, description="Folder to run in. Default: the workspace.")
     python: str | None = Field(None, description="Interpreter. Default: the workspace's .venv, else VIRTUAL_ENV.")
     device: str | None = Field(None, description="Such as 'cpu'. Default: the script's own.")
-    overrides: dict[str, bool | int | float | str] = Field(
-        default_factory=dict, description='Module constants, replaced in memory: {"train.NUM_STEPS": 10}.'
+    overrides: dict[str, Any] = Field(
+        default_factory=dict[str, Any], description='Module constants, replaced in memory: {"train.NUM_STEPS": 10}.'
     )
     parameter: str | None = Field(None, description="The trained array's name, 'model.weights'. Default: found.")
     objective: str | None = Field(
