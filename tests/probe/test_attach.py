@@ -273,6 +273,7 @@ def test_a_module_that_is_not_there_is_refused_in_pythons_words(probe, workspace
     probed = run_probe(probe, workspace, {"module": module})
     assert (probed.returncode, probed.stdout) == (plain.returncode, plain.stdout)
     assert probed.stderr == plain.stderr
+    assert probed.result["exception"] in ("ModuleNotFoundError", "ImportError")  # what the answer gives as the reason
 
 
 def test_a_package_that_misses_something_of_its_own_says_what(probe, workspace):

@@ -224,7 +224,7 @@ def _find_main_module(name: str) -> Any:
         if missing != parent and not parent.startswith(missing + "."):
             raise  # the parent package itself imports something that is missing
         message = f"Error while finding module specification for '{name}' (ModuleNotFoundError: {error})"
-        raise _no_module(message, error) from None
+        raise _no_module(message) from error
     if spec is None:
         raise _no_module(f"No module named {name}", ModuleNotFoundError(f"No module named {name!r}", name=name))
     if spec.submodule_search_locations is not None:

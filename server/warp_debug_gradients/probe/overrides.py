@@ -176,7 +176,7 @@ class Overrides:
                 modules = workspace_modules(self.workspace)
             head = _split_key(key)[0]
             if head not in modules:
-                known = sorted(self._main_names - {"__main__"}) + sorted(modules)
+                known = sorted({*self._main_names, *modules} - {"__main__"})
                 near = difflib.get_close_matches(head, known, 3) or known[:10]
                 error = OverrideError(
                     "override_unknown_module",

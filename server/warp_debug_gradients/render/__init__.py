@@ -171,7 +171,8 @@ def _repro(result: RunReproResult, few: int) -> list[str]:
     if result.structure:
         s = result.structure
         kernels = ", ".join(f"{name} x{count}" for name, count in list(s.kernels.items())[:8])
-        lines.append(f"Structure: {s.launches_per_iteration} launches an iteration ({kernels}), {s.arrays} arrays")
+        launches = f"{s.launches_per_iteration} launches an iteration ({kernels}), " if kernels else ""
+        lines.append(f"Structure: {launches}{s.arrays} arrays")
     if result.structure_compared:
         lines.append(f"Overrides changed: {result.structure_compared}")
     rows = [f"{k.name}={k.value} ({place(k)}) bounds {k.bounds}; try {k.suggested}" for k in result.shrink]
