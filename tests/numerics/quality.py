@@ -23,8 +23,10 @@ for folder in (str(ROOT / "server"), str(Path(__file__).resolve().parent)):
 
 import numeric_losses as losses  # noqa: E402
 
+from warp_debug_gradients.probe.allowance import BRIEF  # noqa: E402
 from warp_debug_gradients.probe.confirm import confirm  # noqa: E402
 from warp_debug_gradients.probe.differences import Estimate, directional_derivative  # noqa: E402
+from warp_debug_gradients.probe.estimate import BRIEFLY_ENOUGH  # noqa: E402
 from warp_debug_gradients.probe.verdict import combine, decisive, judge  # noqa: E402
 
 FAULTS: Dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -79,6 +81,20 @@ def ladder(measured: Measured, gradient: np.ndarray, count: int) -> str:
     return drive(steps, measured.problem.along(line))[0].verdict
 
 
+def sparing(measured: Measured, gradient: np.ndarray) -> str:
+    """How a diagnosis measures a slow program: few steps along one direction, and one look at a finer one."""
+    problem, line, eps = measured.problem, measured.lines[0], measured.problem.eps
+    brief = directional_derivative(
+        measured.base, [measured.base], measured.scale, eps, eps, BRIEF, enough=BRIEFLY_ENOUGH
+    )
+    estimate = drive(brief, problem.along(line))
+    judged = judge(float(gradient @ line), estimate, eps, float(np.linalg.norm(gradient)))
+    if judged.verdict != "disagree":
+        return judged.verdict
+    steps = confirm(judged, estimate, measured.base, [], eps, eps, measured.scale, brief=True)
+    return drive(steps, problem.along(line))[0].verdict
+
+
 def central(measured: Measured, gradient: np.ndarray, step: float, atol: float, rtol: float) -> str:
     along, slope = measured.problem.along(measured.lines[0]), float(gradient @ measured.lines[0])
     found = (along(step)[1] - along(-step)[1]) / (2.0 * step)
@@ -98,6 +114,7 @@ def taylor(measured: Measured, gradient: np.ndarray) -> str:
 RULES: Dict[str, Tuple[Callable[[Measured, np.ndarray], str], float]] = {
     "guarded ladder, 3 directions": (lambda m, g: ladder(m, g, 3), 0.0),
     "guarded ladder, 1 direction": (lambda m, g: ladder(m, g, 1), 0.0),
+    "sparing": (sparing, 6.0),
     "Warp gradcheck defaults": (lambda m, g: central(m, g, 1e-4, 1e-3, 1e-2), 2.0),
     "central at 1e-3, rtol 1e-2": (lambda m, g: central(m, g, 1e-3, 0.0, 1e-2), 2.0),
     "Taylor test": (taylor, 5.0),

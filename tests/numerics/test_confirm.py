@@ -12,10 +12,10 @@ from warp_debug_gradients.probe.verdict import Judgement
 EPS = 1.2e-7
 
 
-def asked(ad, fd, error, band, step, noise, objective, base=1.0, brief=False):
+def asked(ad, fd, error, band, step, noise, objective, base=1.0, brief=False, rungs=()):
     """What `confirm` makes of a disagreement whose objective is the function given; and the evaluations it took."""
     judged = Judgement("disagree", None, "", ad, fd, error, band)
-    estimate = Estimate(fd, error, noise, step, "settled", 11)
+    estimate = Estimate(fd, error, noise, step, "settled", 11, list(rungs))
     generator, replies = confirm(judged, estimate, base, [base], EPS, EPS, brief=brief), None
     while True:
         try:
@@ -54,6 +54,17 @@ def test_where_time_is_short_a_marginal_one_accuses_nobody_and_a_large_one_is_lo
     assert "the time did not allow" in judged.message
     judged, used = asked(2.2, 2.0, 1e-3, 8e-3, 0.01, EPS, line, brief=True)
     assert (judged.verdict, used) == ("disagree", 2)
+
+
+def test_a_clear_one_is_looked_at_on_one_side_where_the_sides_are_alike():
+    """One evaluation; and it still tells a difference of larger steps only."""
+    rungs = [{"step": 0.01, "central": 2.0, "forward": 2.01, "backward": 1.99}]
+    judged, used = asked(4.0, 2.0, 1e-3, 8e-3, 0.01, EPS, line, brief=True, rungs=rungs)
+    assert (judged.verdict, used) == ("disagree", 1)
+    judged, used = asked(0.0, 2.0, 1e-3, 8e-3, 0.01, EPS, lambda t: 1.0, brief=True, rungs=rungs)
+    assert (judged.verdict, used) == ("inconclusive", 1)
+    rungs[0].update(forward=2.5, backward=1.5)  # a side's slope is no derivative here
+    assert asked(4.0, 2.0, 1e-3, 8e-3, 0.01, EPS, line, brief=True, rungs=rungs)[1] == 2
 
 
 def test_a_large_one_is_not_asked_to_be_repeated():

@@ -30,6 +30,15 @@ def test_faults_are_found(tally):
         assert tally.detection(fault) >= 0.97
 
 
+def test_a_sparing_check_accuses_nobody_and_finds_what_is_large():
+    """Four to eight evaluations and one more: what it does not find it calls inconclusive or too small to tell."""
+    rule = quality.run(np.float32, TRIALS, rules=["sparing"])["sparing"]
+    assert rule.rate("disagree", list(losses.MAKERS)) <= 0.01, rule.alarms
+    assert rule.rate("agree", ["smooth"]) >= 0.80
+    assert rule.detection("10 %") >= 0.70
+    assert rule.detection("2x") >= 0.85
+
+
 def test_no_direction_costs_more_than_fifteen_evaluations(tally):
     assert max(tally.evaluations) <= 15
 

@@ -29,7 +29,8 @@ from warp_debug_gradients.workspace import Workspace
 
 OPERATION = "diagnose"
 CHECK_SHARE = 0.6  # of the time that the trace leaves: locating the fault needs the rest
-OPTIONS = {"line": True, "elements": 8}
+SPARING_FROM_S = 4.0  # of an evaluation: a slower program is checked briefly, so that all takes some ten runs of it
+OPTIONS = {"line": True, "elements": 8, "sparing_from": SPARING_FROM_S}
 MOST_LEADS = 12
 LEAST_S = 3.0  # with less time left a ledger is not begun
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
-from typing import Optional
+from typing import Callable, Optional
 
 from .evaluator import EVALUATIONS, Reply
 
 SLACK = 1.2  # an evaluation may take this much longer than those before it
 FEWEST = 4  # evaluations along a direction: two steps, which is the least that tells its own error
 BRIEF = 8  # ... and the most where the time does not allow the whole ladder
+SPARING = 12  # evaluations' time that a sparing check may take: a brief one fits, and little else
 CONFIRMING, BRIEFLY = 12, 2  # evaluations that a confirmation takes, and a brief one
 
 
@@ -44,6 +46,20 @@ def allowance(wanted: int, seconds: float, cost: float) -> Optional[Allowance]:
 def another_step(seconds: float, cost: float) -> bool:
     """Whether a brief check may take one more step size: two evaluations, and still be confirmed."""
     return affordable(seconds, cost) / SLACK >= 2 + BRIEFLY
+
+
+def sparingly(remaining: Callable[[], float], cost: float) -> Callable[[], float]:
+    """The time that is left, or what a sparing check may take of it from now on, whichever is less."""
+    ends = time.perf_counter() + SPARING * cost
+    return lambda: min(remaining(), ends - time.perf_counter())
+
+
+def spared(cost: float, taken: int) -> str:
+    """What a sparing check leaves out, for its answer. taken: evaluations along the direction."""
+    return (
+        f"more than one direction, at {taken // 2} step sizes: an evaluation takes {cost:.2g} s, and a diagnosis measures "
+        "so slow a program sparingly; gradcheck_full_horizon measures it whole"
+    )
 
 
 def seconds_of_one(seconds: float, reference: Reply, repeats: list[Reply]) -> float:

@@ -15,10 +15,22 @@ from typing import Any, Callable
 
 import numpy as np
 
-from .allowance import BRIEFLY, CONFIRMING, affordable, allowance, another_step, left_out, seconds_of_one, too_slow
+from .allowance import (
+    BRIEFLY,
+    CONFIRMING,
+    affordable,
+    allowance,
+    another_step,
+    left_out,
+    seconds_of_one,
+    spared,
+    sparingly,
+    too_slow,
+)
 from .confirm import confirm
 from .differences import Estimate, directional_derivative
 from .elements import measure_elements
+from .estimate import BRIEFLY_ENOUGH, GOOD_ENOUGH
 from .evaluator import (
     EVALUATIONS,
     Evaluator,
@@ -62,10 +74,16 @@ def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
     first = [make_request(plan, [], calls, max(calls), kind="reference")]
     short = allowance(options.directions, options.remaining(), options.iteration_seconds)
     repeated = 1 if short is None or short.brief else REPEATS
-    first += [make_request(plan, [], plan["objective_calls"] or calls, last) for _ in range(repeated)]
+    again = [make_request(plan, [], plan["objective_calls"] or calls, last) for _ in range(repeated)]
+    slow = options.iteration_seconds >= options.sparing_from and bool(plan.get("losses_seen"))
     started = time.perf_counter()
-    reference, *repeats = yield first
-    per_evaluation = seconds_of_one(time.perf_counter() - started, reference, repeats)
+    reference, *repeats = yield first if slow else [*first, *again]
+    per_evaluation, traced = 0.0, as_traced(plan, reference)
+    if slow and traced is not None and reference["forward_seconds"]:
+        repeats, per_evaluation = [traced], reference["forward_seconds"]
+    elif slow:
+        repeats = yield again
+    per_evaluation = per_evaluation or seconds_of_one(time.perf_counter() - started, reference, repeats)
     seen = {str(k): v for k, v in reference.get("call_events", {}).items() if k in plan["backward_calls"]}
     if reference["ok"] and seen != plan["call_events"]:
         reference["ok"], reference["error"] = (
@@ -76,6 +94,16 @@ def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
     for parameter in plan["parameters"]:
         results.append((yield from _check_parameter(plan, parameter, reference, repeats, options, per_evaluation)))
     return results
+
+
+def as_traced(plan: dict[str, Any], reference: Reply) -> Reply | None:
+    """The watched run as a repeat of the reference; None where its losses are not the very same, or nobody noted them.
+
+    It was another process: where it came to the same bits, the program repeats itself, and needs no run to show it.
+    """
+    seen = {int(call): loss for call, loss in plan["losses_seen"].items()} if plan.get("losses_seen") else {}
+    same = bool(seen) and seen == reference["losses"] and not plan.get("objective") and not plan["outputs"]
+    return {**reference, "traced": True} if same and reference["ok"] else None
 
 
 def _check_parameter(
@@ -128,6 +156,9 @@ def _check_parameter(
     if any(not r["ok"] for r in repeats):
         return _give_up(result, "not_measured", next(r["error"] for r in repeats if not r["ok"]))
 
+    sparing = cost >= options.sparing_from
+    if sparing:
+        options = replace(options, remaining=sparingly(options.remaining, cost))
     directions = random_directions(x0, direction_key(parameter), options.directions)
     allowed = allowance(len(directions), options.remaining(), cost)
     if allowed is None:
@@ -137,10 +168,13 @@ def _check_parameter(
     def more() -> bool:
         return allowed.brief and another_step(options.remaining(), cost)
 
-    estimates = yield from _settle(evaluator, directions, base, again, plan, result, allowed.evaluations, more)
-    result["not_covered"] += left_out(wanted, allowed, cost, max(e.evaluations for e in estimates))
+    enough = BRIEFLY_ENOUGH if sparing else GOOD_ENOUGH
+    estimates = yield from _settle(evaluator, directions, base, again, plan, result, allowed.evaluations, more, enough)
+    taken = max(e.evaluations for e in estimates)
+    result["not_covered"] += [spared(cost, taken)] if sparing else left_out(wanted, allowed, cost, taken)
     judged = [judge_direction(gradient, v, e, x0, plan) for v, e in zip(directions, estimates, strict=True)]
-    result["evaluations"] = 1 + len(repeats) + sum(e.evaluations for e in estimates)
+    run_again = sum(not r.get("traced") for r in repeats)
+    result["evaluations"] = 1 + run_again + sum(e.evaluations for e in estimates)
     result["gradient"]["directions"] = [
         _direction_row(i, j, e) for i, (j, e) in enumerate(zip(judged, estimates, strict=True))
     ]
@@ -155,8 +189,10 @@ def _check_parameter(
         elif overall.verdict == "disagree":
             unconfirmed = f"{overall.message}. The time did not allow to confirm it at finer steps"
             overall = replace(overall, verdict="inconclusive", reason="time", message=unconfirmed)
-    enough = affordable(options.remaining(), cost) >= EVALUATIONS
-    if overall.reason in WEAK and x0.size >= MANY_SCALARS and enough:
+    if sparing:
+        options = replace(options, remaining=lambda: 0.0)
+    whole = affordable(options.remaining(), cost) >= EVALUATIONS
+    if overall.reason in WEAK and x0.size >= MANY_SCALARS and whole:
         overall = yield from _along_gradient(overall, judged, evaluator, gradient, directions[0], base, again, result)
     elements = yield from measure_elements(
         evaluator, gradient, x0, base, again, directions, estimates, overall, options, cost, result
@@ -198,6 +234,8 @@ def _check_parameter(
             noise = max((e.noise for e in estimates if math.isfinite(e.noise)), default=0.0)
             result["line"] = yield from measure_line(evaluator, gradient, base, noise)
             result["evaluations"] += len(result["line"]["points"]) if result["line"] else 0
+    if sparing:  # that is why, however much time there is
+        result["not_covered"] = [said.removesuffix(", for lack of time") for said in result["not_covered"]]
     return result
 
 
@@ -298,12 +336,15 @@ def _settle(
     result: dict[str, Any],
     evaluations: int = EVALUATIONS,
     more: Callable[[], bool] = lambda: False,
+    enough: float = GOOD_ENOUGH,
 ) -> Steps:
     """Estimates along the directions; moves the perturbation behind writes that no hook saw."""
     eps_f, eps_x = precisions(plan, evaluator.x0.dtype)
     estimates: list[Estimate] = []
     for _ in range(MOVES):
-        generators = [directional_derivative(base, again, 1.0, eps_f, eps_x, evaluations, more) for _ in directions]
+        generators = [
+            directional_derivative(base, again, 1.0, eps_f, eps_x, evaluations, more, enough) for _ in directions
+        ]
         estimates = yield from run_side_by_side(generators, evaluator, directions)
         if evaluator.wiped_at is None:
             break

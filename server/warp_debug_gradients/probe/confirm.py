@@ -27,6 +27,10 @@ CONFIRM_ULPS = 64.0
 # A disagreement of fewer bands than this is measured once more at steps beside the estimate's own.
 MARGINAL = 4.0
 NEIGHBOURS = (0.37, 0.61, 1.3)
+# A brief confirmation of a disagreement of at least so many bands is one-sided, one evaluation in place of two, where the
+# sides of the estimate, whose step is twice as large or more, are off by less than this part of the gap.
+CLEAR = 10.0
+STRAIGHT = 0.1
 # A finer step moves the objective by this part of its size, if AD is right.
 CONFIRM_CHANGE = 1e-3
 # It is gone where every slope lies within this fraction of the gap around AD.
@@ -59,8 +63,12 @@ def confirm(
     finer = _finer_steps(gap, estimate, base, proven, least)
     for t in finer[:1] if brief else finer:
         steps = [t] if brief else [t, 2.0 * t, 4.0 * t]
-        slopes = yield from _slopes(steps)
-        used += 2 * len(steps)
+        if brief and judged.bands_off >= CLEAR and _asymmetry(estimate) <= STRAIGHT * gap:
+            slopes = yield from _one_sided(t, base)
+            used += 1
+        else:
+            slopes = yield from _slopes(steps)
+            used += 2 * len(steps)
         if slopes and all(abs(slope - judged.autodiff) <= CONFIRM_FRACTION * gap for slope in slopes):
             return _unconfirmed(judged, estimate, steps, slopes), used
         moves = max((2.0 * step * abs(slope) for step, slope in zip(steps, slopes)), default=0.0)
@@ -107,6 +115,18 @@ def _slopes(steps: Sequence[float]) -> Generator[List[float], Sequence[Reply], L
         for (right, plus), (left, minus) in zip(pairs[0::2], pairs[1::2])
         if right != left
     ]
+
+
+def _one_sided(step: float, base: float) -> Generator[List[float], Sequence[Reply], List[float]]:
+    """The slope between the unperturbed objective and the one at `step`; none where rounding swallows the step."""
+    ((moved, value),) = [as_pair(step, reply) for reply in (yield [step])]
+    return [(value - base) / moved] if moved else []
+
+
+def _asymmetry(estimate: Estimate) -> float:
+    """How far the one-sided slopes at the estimate's step are from the central one."""
+    sides = [(r["forward"], r["backward"]) for r in estimate.rungs if r["step"] == estimate.step]
+    return min((0.5 * abs(f - b) for f, b in sides if f is not None and b is not None), default=math.inf)
 
 
 def _too_rough(judged: Judgement, estimate: Estimate, step: float, moves: float) -> bool:

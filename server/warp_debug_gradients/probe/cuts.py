@@ -42,15 +42,25 @@ class Shape:
     def stop(self) -> int:
         return self.first + len(self.touched)
 
+    @classmethod
+    def read(cls, found: dict[str, Any]) -> Shape:
+        """From JSON."""
+        touched = [[(number, low, high) for number, low, high in parts] for parts in found["touched"]]
+        return cls(found["first"], touched, found["sizes"], set(found["lasting"]))
+
 
 class Cuts:
     """A tape as consecutive stretches; one of a single operation is recorded singly."""
 
     def __init__(self, stretches: Sequence[range], shape: Shape):
         self.stretches = list(stretches)
-        self._first, self._lasting = shape.first, shape.lasting
+        self._first, self._lasting, self._touched = shape.first, shape.lasting, shape.touched
         self._of = [s for s in self.stretches for _ in s]
         self._uses = _uses(shape)
+
+    def fits(self, first: int, touched: list[list[Part]]) -> bool:
+        """Whether a run's operations touch what those of the tape touched that was cut."""
+        return first == self._first and touched == self._touched
 
     def stretch(self, op: int) -> range:
         """The stretch that an operation belongs to; one beyond the tape as it was is by itself."""

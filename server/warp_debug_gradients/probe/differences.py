@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Callable, Generator, List, Optional, Sequence, Tuple
 
-from .estimate import Estimate, Measurement, Reply
+from .estimate import GOOD_ENOUGH, Estimate, Measurement, Reply
 
 __all__ = ["Estimate", "Reply", "Steps", "directional_derivative", "refine"]
 
@@ -45,12 +45,14 @@ def directional_derivative(
     parameter_eps: float,
     max_evaluations: int = MOST_EVALUATIONS,
     more: Callable[[], bool] = lambda: False,
+    enough: float = GOOD_ENOUGH,
 ) -> Steps:
     """The slope at t = 0 from at most `max_evaluations` values: a scan side by side, then pair by pair.
 
     base: f(theta). repeats: further values at the same theta. scale: natural size of t, e.g. the RMS of the
     parameter for a unit-RMS direction. objective_eps, parameter_eps: machine eps of the two dtypes.
     Fewer than SCAN_EVALUATIONS begin near eps^(1/3) of the scale instead: an ill-scaled one stays unsettled.
+    enough: part of the slope; with an error of less no further step is tried.
     more: asked whether two more may be taken, where these do not settle it, up to MOST_EVALUATIONS.
     """
     early, floor = _before_stepping(base, repeats, objective_eps)
@@ -66,7 +68,7 @@ def directional_derivative(
         exponents = [shift - round(bits / 3) for shift in SHORT_SCAN]
     yield from measured.evaluate([unit * 2.0**k for k in exponents])
 
-    while not measured.good_enough():
+    while not measured.good_enough(enough):
         most = max_evaluations if measured.evaluations + 2 <= max_evaluations or not more() else MOST_EVALUATIONS
         steps = measured.next_steps(unit, low - 4, 1) if measured.evaluations + 2 <= most else []
         if not steps:

@@ -18,6 +18,8 @@ WIDE_EXPONENT, WIDEST_EXPONENT = 1, 8
 BARELY_CHANGED = 1024.0
 # An error of this fraction of the slope finds a 1 % fault with room to spare: stop and save evaluations.
 GOOD_ENOUGH = 2e-4
+# ... and this one of a slow program, whose check is a brief one: it finds 2 %.
+BRIEFLY_ENOUGH = 4e-3
 # Changes of up to this many times the least noise (half an ulp) at every step are too coarse to be a slope.
 QUANTISED = 32.0
 # A change that would show this many times the least noise on a rung where nothing changed is a jump.
@@ -83,12 +85,12 @@ class Measurement:
     def unchanged(self) -> bool:
         return bool(self.rungs) and not self.failed and all(self.change(rung) == 0.0 for rung in self.rungs)
 
-    def good_enough(self) -> bool:
+    def good_enough(self, part: float = GOOD_ENOUGH) -> bool:
         best = best_rung(self.rungs, self.floor)
         if best is None or not best.counts:
             return False
         slope = abs(self.rungs[best.index].central)
-        return best.error <= GOOD_ENOUGH * slope and best.largest_kink <= KINK_FRACTION * slope
+        return best.error <= part * slope and best.largest_kink <= KINK_FRACTION * slope
 
     def noise_unproven(self) -> bool:
         """Whether the answer rests on noise beyond round-off that no much smaller step has confirmed."""

@@ -11,7 +11,7 @@ request: {"kind": "evaluate" | "reference" | "suffix": the backward pass over wh
           "objective": expression | None, "parameters": [{"key", "serial", "event"}]}
 reply:   {"ok", "error", "reason": code of the error | None, "losses": {call: x}, "outputs": {call: array}, "seeds": {call: array}, "objective": x,
           "survived": bool, "wiped_at": event | None, "values": {key: array}, "consumed": {key: {...}},
-          "contributions": {call: {key: array}}, "places": {...}, "seconds": how long it took by the clock}
+          "contributions": {call: {key: array}}, "places": {...}, "seconds": how long it took by the clock, "forward_seconds": up to its backward call, of a fork}
 """
 
 from __future__ import annotations
@@ -79,6 +79,8 @@ class Measurement:
         if request["suffix_event"] is not None:
             self._events.add(request["suffix_event"])
         self._idle = watch is None and not request.get("watch")
+        self.forked_at: float | None = None
+        self.recorder: Any = None  # follows a reference that is to bring back the shape of its tape
         self.hub: Hub | None = None  # told which event is waited for next
 
     # -- hook interface ------------------------------------------------------------------------
@@ -90,7 +92,26 @@ class Measurement:
         if self.watch is not None:
             self.watch.recorded_function(tape, function, arrays)
 
+    def learn_shape(self, plan: dict[str, Any]) -> None:
+        """Bring back what the ledger has to know of a long tape to cut it, so that it needs no run for that."""
+        from .ledger_passes import Unperturbed
+        from .recording import Recorder
+
+        assert self.watch is not None
+
+        def at_target(recorder: Recorder, event: Event) -> None:
+            if recorder.recording.tape is event.subject:
+                parameter = plan["parameters"][0]
+                found = Unperturbed(None, plan, parameter, recorder.target, 0.0, recorder, event)
+                self.reply["shape"] = {"call": recorder.target, **asdict(recorder.shape(found.lasting()))}
+
+        target = plan["backward_calls"][-1]
+        self.recorder = Recorder(None, target, self.call, self.watch, None, at_target, lambda _: None, detailed=False)
+        self.recorder.enter_open_tape()
+
     def before(self, event: Event) -> None:
+        if self.recorder is not None:
+            self.recorder.before(event)
         index = event.index
         if (
             self._idle
@@ -150,6 +171,8 @@ class Measurement:
                 leaf.follower.begin()
 
     def after(self, event: Event) -> None:
+        if self.recorder is not None:
+            self.recorder.after(event)
         if self.watch is not None:
             self.watch.after(event)
         if event.kind == "backward":
@@ -204,6 +227,8 @@ class Measurement:
             self._before_call = self._gradients()
         if call != request["until_call"]:
             return
+        if self.forked_at is not None:
+            self.reply["forward_seconds"] = time.perf_counter() - self.forked_at
         if request["suffix_event"] is not None:
             self._leave_suffix(event.subject)
             return
@@ -345,6 +370,7 @@ class ForkEngine:
         self.watch = watch
         self.limit_s = limit_s
         self.workers = workers
+        self.shape_of: dict[str, Any] | None = None  # the plan of an iteration with a long tape
         self.seconds: dict[str, list[float]] = {"evaluate": [], "reference": []}
         self.others = quarantine.other_processes()  # a forked child would take their answers from the program
         self.threads = threading.active_count() - 1
@@ -415,6 +441,9 @@ class ForkEngine:
             lambda reply: forking.send(write_end, reply),
             self.watch if request["kind"] == "reference" else None,
         )
+        if request["kind"] == "reference" and self.shape_of is not None:
+            measurement.learn_shape(self.shape_of)
+        measurement.forked_at = time.perf_counter()
         raise InChild(measurement)
 
     def _decode(self, data: bytes, status: int, late: bool) -> Reply:

@@ -42,6 +42,7 @@ class Options:
 
     line: measure the objective along a right gradient as well, and what the update between two checked iterations did.
     iteration_seconds: what one iteration took in the watched run, as a first guess of an evaluation.
+    sparing_from: seconds of an evaluation from which a check is brief, whatever the time allows.
     """
 
     directions: int = DIRECTIONS
@@ -49,6 +50,7 @@ class Options:
     windows: int = WINDOWS
     line: bool = False
     iteration_seconds: float = 0.0
+    sparing_from: float = math.inf
     horizons: int = HORIZONS
     remaining: Callable[[], float] = lambda: math.inf
     progress: Callable[[str, int, int], None] = lambda message, done, total: None
@@ -106,6 +108,7 @@ def blank_reply(error: str | None = None) -> Reply:
         "wiped_at": None,
         "suffix_ops": None,
         "seconds": None,
+        "forward_seconds": None,
         **{name: {} for name in empty},
     }
 

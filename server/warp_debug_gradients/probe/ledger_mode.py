@@ -5,12 +5,14 @@ record what every operation left behind and end at the backward call; the third 
 the backward call forks the passes that keep the book.
 
 A tape whose recordings would not fit into the budget is done coarse to fine: three runs record the ends of some
-stretches of operations (`cuts`), and where their ledger is not flat, three more record the operations of those
-stretches singly that put the most in. So memory is bounded, and no tape takes more than seven forward runs.
+stretches of operations (`cuts`), and where their ledger is not flat, the operations of those stretches that put the most
+in are recorded singly: made again from the ends (`replayed`), or, where the tape alone cannot do that, in three more
+runs. So memory is bounded, and a tape takes four forward runs, seven at most.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import time
@@ -18,12 +20,12 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import cuts, forking, quarantine
+from . import cuts, forking, quarantine, replayed
 from .evaluator import DIRECTIONS, direction_key, random_directions
 from .events import Event
 from .isolation import functions_alone, launches_alone, warps_own_check
 from .ledger_passes import Unperturbed, failed
-from .ledger_result import assemble, derivative_of, sampled, settle_noise
+from .ledger_result import accounted_for, assemble, derivative_of, sampled, settle_noise
 from .observations import observations
 from .recording import Recorder
 from .shadows import Arena, ArenaFull, Shadows
@@ -33,6 +35,7 @@ DEFAULT_STEP = 2.0**-9  # of the parameter's RMS, where no check has found a bet
 BUDGET = 1 << 30  # bytes that the three recordings may hold together, where the job names none
 FIRST = 0.9  # of its budget that the first run may fill: what it holds, the other two hold for certain
 RUNS = ("plus", "minus", "now")
+SHAPE_FILE = "shape.{}.json"  # in the evidence folder: what a check has seen of an iteration's tape
 FINE_TAKES = 1.4  # times as long as the coarse round: it records more
 TOO_LATE = ". To record those that put most in singly takes some {} s more, and {} s were left"
 
@@ -70,6 +73,7 @@ class LedgerRun:
         key = options.get("parameter_key")
         self.parameter = next((p for p in plan["parameters"] if p["key"] == key), plan["parameters"][0])
         self.runs: dict[str, Any] = {}  # the perturbed recordings
+        self.as_seen = False  # whether the tape is cut as a check has seen it
         self.seconds: list[tuple[str, float]] = []  # CPU time of each forked run
 
     def run(self) -> dict[str, Any]:
@@ -91,11 +95,13 @@ class LedgerRun:
         directions = random_directions(self.x0, direction_key(self.parameter), DIRECTIONS)
         self.v = directions[min(self.direction, len(directions) - 1)]
         self.arenas = {name: Arena(self.session.job["evidence"], self.budget) for name in RUNS}
-        self.arenas["plus"].limit = int(FIRST * self.budget)
-        first = self._perturbed("plus", 1.0, None)
-        self.arenas["plus"].limit = self.budget
-        shape = first["shape"]
-        ledger = self._round(first, None) if shape is None else self._coarse_to_fine(shape)
+        ledger = self._as_seen()
+        if ledger is None:
+            self.arenas["plus"].limit = int(FIRST * self.budget)
+            first = self._perturbed("plus", 1.0, None)
+            self.arenas["plus"].limit = self.budget
+            shape = first["shape"]
+            ledger = self._round(first, None) if shape is None else self._coarse_to_fine(shape)
         recorded = [s for name, s in self.seconds if name in ("plus", "minus")]
         books = [s for name, s in self.seconds if name == "now"]
         ledger["timing"] = {
@@ -108,21 +114,33 @@ class LedgerRun:
             ledger["isolated"] += functions_alone(self.session)
         return ledger
 
+    def _as_seen(self) -> dict[str, Any] | None:
+        """The ledger of a long tape whose shape the check has brought back; None where it did not, or it is another one now."""
+        path = os.path.join(self.session.job["evidence"], SHAPE_FILE.format(self.plan["iteration"]))
+        if not os.path.isfile(path):
+            return None
+        with open(path, encoding="utf-8") as stream:
+            found = json.load(stream)
+        if found["call"] != self.target or sum(found["sizes"]) < self.budget:
+            return None
+        self.as_seen = True
+        try:
+            return self._coarse_to_fine(cuts.Shape.read(found))
+        except NoLedger as error:
+            if error.reason not in ("too_large", "other_shape"):
+                raise
+            self.as_seen, self.runs = False, {}
+            self.arenas["plus"].clear()
+            return None
+
     def _coarse_to_fine(self, shape: cuts.Shape) -> dict[str, Any]:
         """A tape whose recordings do not fit: its stretches first, then what is inside those that jump."""
         ends = cuts.coarse(shape, self.budget)
         if ends is None:
             raise NoLedger("too_large", _too_large(self.budget))
         started = time.perf_counter()
-        coarse = self._round(self._perturbed("plus", 1.0, ends), ends)
-        born = coarse["nonfinite"]
-        rest, rows = coarse["unrecorded"], coarse["stretches"]
-        jumps = {row["first_op"]: row["value"] for row in rows if row["significant"]}
-        if born is not None:
-            jumps = {born["stretch"]: np.nan}
-        elif not jumps and rest["significant"]:  # a little in each of them
-            jumps = {row["first_op"]: row["value"] for row in rows}
-        singly = cuts.fine(shape, ends, jumps, self.budget) if jumps else None
+        coarse = self._round(self._perturbed("plus", 1.0, ends), ends, shape)
+        singly = None if coarse.pop("taken_apart") else self._singly(coarse, shape, ends)
         if singly is None:
             return coarse
         needed = FINE_TAKES * (time.perf_counter() - started)
@@ -140,13 +158,30 @@ class LedgerRun:
                 coarse["message"] += too_late
             return coarse
 
-    def _round(self, plus: dict[str, Any], how: cuts.Cuts | None) -> dict[str, Any]:
-        """The ledger of three runs, the first of which is there already. how: what they record singly."""
+    def _singly(self, coarse: dict[str, Any], shape: cuts.Shape, ends: cuts.Cuts) -> cuts.Cuts | None:
+        """The stretches that put the most in taken apart; None where none does, or none fits."""
+        born, rest, rows = coarse["nonfinite"], coarse["unrecorded"], coarse["stretches"]
+        jumps = {row["first_op"]: row["value"] for row in rows if row["significant"]}
+        if born is not None and "stretch" in born:
+            jumps = {born["stretch"]: np.nan}
+        elif not jumps and rest["significant"]:  # a little in each of them
+            jumps = {row["first_op"]: row["value"] for row in rows}
+        return cuts.fine(shape, ends, jumps, self.budget) if jumps else None
+
+    def _round(self, plus: dict[str, Any], how: cuts.Cuts | None, shape: cuts.Shape | None = None) -> dict[str, Any]:
+        """The ledger of three runs, the first of which is there already.
+
+        how: what they record singly. shape: of a tape in stretches that may be taken apart at once.
+        """
+
+        def book(recorder: Recorder, event: Event) -> dict[str, Any]:
+            return self._keep_book(recorder, event, how, shape)
+
         self.runs = {"plus": plus}
         self.runs["minus"] = self._perturbed("minus", -1.0, how)
         self.session.progress("ledger", "stepping through the backward pass")
         self.arenas["now"].clear()
-        return self._forked("now", None, lambda recorder, event: self._keep_book(recorder, event, how), how)["ledger"]
+        return self._forked("now", None, book, how)["ledger"]
 
     # -- forked runs ---------------------------------------------------------------------------
 
@@ -226,6 +261,12 @@ class LedgerRun:
             if recorder.cuts is not None or self.runs:
                 return {"ok": False, "reason": "too_large", "error": _too_large(self.budget)}
             shape = recorder.shape(self._unperturbed(recorder, event).lasting())
+        if (
+            self.as_seen
+            and recorder.cuts is not None
+            and not recorder.cuts.fits(recording.missed, [o.parts for o in recording.operations])
+        ):
+            return {"ok": False, "reason": "other_shape", "error": "the tape is another one than in the run before"}
         assert recorder.shadows is not None
         return {
             "ok": True,
@@ -244,7 +285,9 @@ class LedgerRun:
     def _unperturbed(self, recorder: Recorder, event: Event) -> Unperturbed:
         return Unperturbed(self.session, self.plan, self.parameter, self.target, self.step, recorder, event)
 
-    def _keep_book(self, recorder: Recorder, event: Event, how: cuts.Cuts | None) -> dict[str, Any]:
+    def _keep_book(
+        self, recorder: Recorder, event: Event, how: cuts.Cuts | None, shape: cuts.Shape | None
+    ) -> dict[str, Any]:
         base = self._record_end(recorder, event)
         if not base["ok"]:
             return base
@@ -259,15 +302,26 @@ class LedgerRun:
             )
             return {"ok": False, "reason": "not_measured", "error": message}
         unperturbed = self._unperturbed(recorder, event)
+        started = time.perf_counter()
         passes = unperturbed.passes(self.runs, self.arenas, self._answer)
         if isinstance(passes, str):
             return {"ok": False, "error": passes}
+        took = time.perf_counter() - started
         plus, minus = self.runs["plus"]["objective"], self.runs["minus"]["objective"]
         measured = derivative_of(plus, base["objective"], minus, self.step)
         if str(self.target) in self.plan["outputs"]:
             measured = None  # seeded by arrays, perhaps beside a loss
         accumulates = self.target != self.plan["backward_calls"][0]
         operations = recorder.recording.operations
+        numbers, apart = assemble(passes, measured, self.step, accumulates, how), False
+        if shape is not None and how is not None:
+            singly = self._singly(numbers, shape, how)
+            if singly is not None and self._take_apart(recorder, how, singly, took):
+                apart, again = True, unperturbed.passes(self.runs, self.arenas, self._answer)
+                if isinstance(again, str):
+                    recorder.cuts = how
+                else:
+                    passes, numbers = again, assemble(again, measured, self.step, accumulates, singly)
         ledger = {
             "iteration": self.plan["iteration"],
             "backward_call": self.target,
@@ -276,9 +330,10 @@ class LedgerRun:
             "ops": len(operations),
             "ops_before_recording": recorder.recording.missed,
             "ops_recorded": sum(recorder.is_single(o.index) for o in operations),
-            **assemble(passes, measured, self.step, accumulates, how),
+            **numbers,
             "observations": observations(recorder, self.target in self.plan["seeds_consumed"], unperturbed.seeds()),
             "isolated": [],
+            "summation": None,
         }
         ledger["message"] = sampled(ledger)
         if self.isolate and ledger["ops_recorded"]:
@@ -288,11 +343,42 @@ class LedgerRun:
             )
             settle_noise(ledger)
         if self.isolate:
-            ledger["summation"] = summed_apart(
-                self.session, unperturbed, ledger, effective(self.x0, self.v, self.step), accumulates
-            )
+            along = effective(self.x0, self.v, self.step)
+            if not accounted_for(ledger):
+                ledger["summation"] = summed_apart(self.session, unperturbed, ledger, along, accumulates)
             ledger["gradcheck_tape"] = warps_own_check(self.session, event, self.allow_writes)
+        if shape is not None:
+            ledger["taken_apart"] = apart
         return {"ok": True, "ledger": ledger}
+
+    def _take_apart(self, recorder: Recorder, ends: cuts.Cuts, singly: cuts.Cuts, took: float) -> bool:
+        """Record some stretches singly, made again from their ends in all three runs; False where that cannot be done.
+
+        took: seconds of the passes, which come once more.
+        """
+        assert recorder.shadows is not None
+        stretches = [s for s in ends.stretches if len(s) > 1 and len(singly.stretch(s.start)) == 1]
+        left = self.session.deadline - time.perf_counter()
+        if left < FINE_TAKES * took or replayed.obstacle(recorder, stretches) is not None:
+            return False
+        self.session.progress("ledger", "making the operations of the stretches that jump again")
+        states = {name: run["state"] for name, run in self.runs.items()} | {"now": recorder.shadows.state()}
+        for name, state in states.items():
+            made = forking.ask(
+                lambda name=name, state=state: replayed.replay(recorder, ends, stretches, self.arenas[name], state),
+                self.session.deadline - took,
+            )
+            if made is None:
+                return False
+            states[name] = made
+        recorder.shadows.take_over(states.pop("now"))
+        for name, state in states.items():
+            self.runs[name]["state"] = state
+        recorder.cuts = singly
+        recorder.roots.update(
+            (a.number, a.base) for o in recorder.recording.operations for a in o.accesses if recorder.is_single(o.index)
+        )
+        return True
 
 
 def _children_s() -> float:

@@ -11,6 +11,7 @@ from .ledger import Jump, Term, book, by_weight, group_jumps, is_flat, is_signif
 from .ledger_passes import Passes
 
 FLOAT32 = 1.2e-7
+ACCOUNTED = 0.1  # of AD - FD may be something else
 
 
 def derivative_of(plus: float, now: float, minus: float, step: float) -> Term | None:
@@ -86,6 +87,13 @@ def settle_noise(ledger: dict[str, Any]) -> None:
     ledger["jumps"].sort(key=by_weight)
     terms = (ledger["jumps"], [ledger["seed"], ledger["unrecorded"]], ledger["stale"], ledger["truncated"])
     ledger["flat"] = ledger["nonfinite"] is None and is_flat(*terms, ledger["stretches"])
+
+
+def accounted_for(ledger: dict[str, Any]) -> bool:
+    """Whether what no adjoint follows (lost terms, unrecorded writes) is all that AD is off by: no sum's round-off."""
+    broken = [j for j in ledger["jumps"] if j["kind"] in ("lost", "unrecorded") and j["significant"]]
+    off = ledger["autodiff"] - ledger["finite_difference"]
+    return bool(broken) and abs(sum(j["value"] for j in broken) - off) <= ACCOUNTED * abs(off)
 
 
 def _at(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -23,6 +23,7 @@ STOP_CHECK_EVENTS = 16  # how many events pass between two looks at the clock
 PROGRESS_SECONDS = 0.5
 CHILD_FACTOR = 20.0  # an evaluation may take this many times the traced program's run time, and at least:
 CHILD_SECONDS = 10.0
+LONG_TAPE = 2000  # operations from which a slow program's reference brings back the shape of its tape
 
 
 def run(job: dict[str, Any]) -> int:
@@ -379,12 +380,15 @@ class Director:
             iteration_seconds=float(session.job["plan"].get("iteration_seconds") or 0.0),
             remaining=lambda: ends - time.perf_counter(),
         )
+        if plan["ops"] >= LONG_TAPE and options.iteration_seconds >= options.sparing_from:
+            self.engine.shape_of = plan
         generator = check_iteration(plan, options)
         done = 0
         try:
             requests = next(generator)
             while True:
                 replies = self.engine.evaluate(requests)
+                self._keep_shapes(plan, replies)
                 done += len(requests)
                 session.progress("evaluate", f"iteration {plan['iteration']}: {done} evaluations", done, None)
                 requests = generator.send(replies)
@@ -399,6 +403,16 @@ class Director:
             self.checks.extend(finished.value)
         if not self._pending:
             self.session.stop("enough")
+
+    def _keep_shapes(self, plan: dict[str, Any], replies: list[dict[str, Any]]) -> None:
+        """What a reference has learnt of a long tape, for the ledger that may follow."""
+        for shape in (reply.pop("shape", None) for reply in replies):
+            if shape is not None:
+                from .ledger_mode import SHAPE_FILE
+
+                path = os.path.join(self.session.job["evidence"], SHAPE_FILE.format(plan["iteration"]))
+                with open(path, "w", encoding="utf-8") as stream:
+                    json.dump(shape, stream, default=list)
 
     def _keep_ledger(self, plan: dict[str, Any]) -> None:
         """Make the ledger of one iteration; in a forked child, become the listener of its run."""

@@ -16,7 +16,7 @@ from .cuts import Cuts, Part, Shape
 from .events import Event
 from .recorded import Access, Operation, Recording, Write
 from .registry import Registry, root, span
-from .shadows import BEFORE, WRITTEN, ArenaFull, Shadows
+from .shadows import BEFORE, WRITTEN, ArenaFull, Shadows, is_zero
 from .tapes import recorded_arrays
 from .trace import LAUNCHES, Watch
 from .warp_gradcheck import is_disabled
@@ -55,6 +55,7 @@ class Recorder:
         self.detailed = detailed  # places and names too: the unperturbed run
         self.recording = Recording()
         self.roots: dict[int, Any] = {}  # number of a root -> the root (kept alive)
+        self.blank: dict[Part, bool] = {}  # of a tape in stretches: whether a part was all zero when first met
         self.cuts = cuts  # how a long tape is recorded; None: every operation singly
         self._arguments = watch.tapes.arguments
         self._before_count = 0
@@ -140,6 +141,7 @@ class Recorder:
         self.roots.clear()
         self._numbers.clear()
         self._inside.clear()
+        self.blank.clear()
         self.recording = Recording(tape=tape, missed=replay.entries.start if replay is not None else len(tape.launches))
         self._before_count = self.recording.missed
 
@@ -179,11 +181,17 @@ class Recorder:
         begins = cuts is None or cuts.begins(op)
         for access in self._touched:
             new = access.number not in self.roots
+            if self.detailed and cuts is not None and access.part not in self.blank:
+                self._note_blank(access)
             if begins:
                 if launched or not new:
                     self._sync(access.base, access.part, op, BEFORE)
             elif launched and new and cuts is not None and cuts.outlives(access.part, cuts.stretch(op)):
                 self._sync(access.base, access.part, op, BEFORE)
+
+    def _note_blank(self, access: Access) -> None:
+        base, size = access.base, access.high - access.low
+        self.blank[access.part] = base.device.is_cpu and size > 0 and is_zero(base.ptr + access.low, size)
 
     def _sync_written(self, operation: Operation) -> None:
         cuts, op = self.cuts, operation.index

@@ -64,6 +64,10 @@ class Arena:
         copy.address = np.frombuffer(copy._map, dtype=np.uint8, count=1).ctypes.data
         return copy
 
+    def resume(self, used: int, held: int) -> None:
+        """Go on behind what another process has left here."""
+        self._used, self.held = used, held
+
     def clear(self) -> None:
         """Empty: every page is given back, and reads as zero."""
         os.ftruncate(self.descriptor, 0)
@@ -247,7 +251,14 @@ class Shadows:
 
     def state(self) -> dict[str, Any]:
         """Everything but the bytes, for another process that shares the arena."""
-        return {"place": self.place, "log": self.log, "first_touch": self.first_touch, "used": self.arena.used}
+        own = {"place": self.place, "log": self.log, "first_touch": self.first_touch}
+        return {**own, "used": self.arena.used, "held": self.arena.held}
+
+    def take_over(self, state: dict[str, Any]) -> None:
+        """Have the state that another process has made of this one."""
+        self.place, self.log, self.first_touch = state["place"], state["log"], state["first_touch"]
+        self.arena.resume(state["used"], state["held"])
+        self.bytes = {root: self.arena.view(at, size) for root, (at, size) in self.place.items()}
 
     @classmethod
     def from_state(cls, arena: Arena, state: dict[str, Any]) -> Shadows:

@@ -232,6 +232,7 @@ def _plan(
         "early_losses": {
             str(b.call): {"event": b.loss_event, "serial": b.loss_serial} for b in stated if b.loss_event >= 0
         },
+        "losses_seen": {str(b.call): b.loss for b in stated if b.loss is not None and not b.outputs},
         "seeds_consumed": [b.call for b in stated if b.seeds_consumed],
         "objective": objective,
         "objective_name": " + ".join(dict.fromkeys(b.loss_name or "seeded outputs" for b in stated)),

@@ -10,6 +10,7 @@ parser.add_argument("--steps", type=int, default=1000)
 parser.add_argument("--cells", type=int, default=256)
 parser.add_argument("--clobber", type=int, default=-9, help="after this step, overwrite a state that was read")
 parser.add_argument("--sever", type=int, default=-9, help="pass this step through an array without gradient")
+parser.add_argument("--nudge", type=int, default=-9, help="after this step, write to the state from the host")
 parser.add_argument("--pingpong", action="store_true", help="two buffers in turn for all states")
 parser.add_argument("--apart", action="store_true", help="ten steps share a copy of the rate: no sum of its gradient is long")
 parser.add_argument("--rows", action="store_true", help="the states are rows of one array")
@@ -65,6 +66,8 @@ with tape:
             wp.launch(scale, a.cells, inputs=[lost, 1.01], outputs=[states[-1]])  # severed
         states.append(rows[k] if a.rows else pair[k % 2] if a.pingpong else fresh())
         wp.launch(advance, a.cells, inputs=[states[-2], read], outputs=[states[-1]])  # step
+        if k == a.nudge:
+            states[-1].numpy()[:] *= 1.01  # nudge
         if k == a.clobber:
             states.append(fresh())
             wp.launch(bend, a.cells, inputs=[states[-2]], outputs=[states[-1]])  # reader
