@@ -114,3 +114,17 @@ def test_batches_are_added_up_and_clipped_before_one_update(variant, expected, t
     code, result = answer_on_a_copy("gradcheck-full-horizon", file, tmp_path, *variant.split())
     assert (code, result["verdict"]) == expected, result["message"]
     assert result["horizon"]["windows"] == 4
+
+
+@pytest.mark.parametrize("variant", ["", "tape"])
+def test_recorded_commands_with_arguments_set_anew(variant, tmp_path):
+    """The update by a `wp.Launch` is the program's own business; a step of the rollout by one is not on the tape."""
+    file = KINDS / "launch_objects.py"
+    code, result = answer_on_a_copy("bisect-steps", file, tmp_path, *variant.split())
+    if not variant:
+        assert (code, result["verdict"], result["flat"], result["causes"]) == (0, "agree", True, [])
+        return
+    assert (code, result["verdict"]) == (1, "disagree"), result["message"]
+    first = result["causes"][0]
+    assert first["code"] == "unrecorded_operation"
+    assert "again.launch()" in file.read_text().splitlines()[first["line"] - 1]
