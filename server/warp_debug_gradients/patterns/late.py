@@ -20,7 +20,7 @@ KEPT = Pattern(
 def check(story: Story) -> Iterator[Hit]:
     """Blocks that call backward, use a variable, and only then give it the gradient."""
     for source in story.program.sources:
-        for block in _blocks(source.tree):
+        for block in _blocks(source.tree) if source.tree else ():
             yield from _kept(source, block)
 
 
