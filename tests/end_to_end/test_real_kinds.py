@@ -93,6 +93,30 @@ def test_a_step_that_is_captured_again(variant, cause, text, tmp_path):
     assert text in (KINDS / "captured_again.py").read_text().splitlines()[first["line"] - 1]
 
 
+def test_an_update_of_an_array_that_the_graph_does_not_read(tmp_path):
+    """Its gradient is zero, which is right: the graph reads the array that there was when it was captured."""
+    code, result = answer_on_a_copy("diagnose", KINDS / "captured_again.py", tmp_path, "new")
+    made = next(
+        k for k, text in enumerate((KINDS / "captured_again.py").read_text().splitlines(), 1) if "k.numpy()" in text
+    )
+    assert (code, result["verdict"]) == (0, "agree")
+    assert (
+        f"in iteration 1 the gradient that is read is that of an array, made at captured_again.py:{made}"
+        in result["message"]
+    )
+    assert "the update has no effect" in result["message"]
+
+
+@pytest.mark.parametrize("variant", ["", "wiped"])
+def test_gradients_of_two_tapes_add_up(variant, tmp_path):
+    """Zeroed between the two, it is the second loss's gradient: perhaps that is meant, and it is said."""
+    code, result = answer_on_a_copy("diagnose", KINDS / "tapes_summed.py", tmp_path, *variant.split())
+    (cause,) = result["causes"]
+    assert (code, result["verdict"], cause["code"]) == (0, "agree", "gradients_correct"), result["message"]
+    assert cause["confidence"] == ("possible" if variant else "proven")
+    assert ("was zeroed before it is read" in result["message"]) == bool(variant)
+
+
 @pytest.mark.parametrize("dropped", ["", "speed", "speed place"])
 def test_checkpointing_in_the_trained_array_is_one_iteration(dropped, tmp_path):
     """Every segment starts in the parameter's own memory: the chain is one iteration, and what it drops shows."""

@@ -9,7 +9,7 @@ from warp_debug_gradients.operations import next_calls
 from warp_debug_gradients.operations.agreement import bound_in_words
 from warp_debug_gradients.operations.edited_gradient import edited_between
 from warp_debug_gradients.operations.iterations import first_rise, iteration_of, losses
-from warp_debug_gradients.records import Check, GradientRead, Numbers, Place, Trace, part
+from warp_debug_gradients.records import Check, GradientRead, Numbers, Place, Trace, part, parts
 from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall, as_float
 
 # When the gradient is read, other than after backward: what that means, and what to do.
@@ -139,10 +139,12 @@ def headline_message(check: Check, checks: list[Check], trace: Trace) -> str:
     if check["verdict"] == "inconclusive":
         return f"Not decided for {parameter} {where}: {said}. {ADVICE.get(check.get('reason') or '', '')}".strip()
     whole = "over the full horizon" if (check.get("horizon") or {}).get("full", True) else "over PART of the horizon"
-    more = more_windows_than_others(check, trace) or ("" if whole == "over the full horizon" else SEGMENT)
+    more = (
+        wiped(check) or more_windows_than_others(check, trace) or ("" if whole == "over the full horizon" else SEGMENT)
+    )
     return (
         f"The gradient of {parameter} is right {where}, {whole}.{_seeded(check)}{is_zero(check)}{f' But {more}.' if more else ''}"
-        f"{other_reason(trace)}"
+        f"{off_the_tape(checks)}{other_reason(trace)}"
     )
 
 
@@ -161,6 +163,34 @@ def is_zero(check: Check) -> str:
     gradient = check.get("gradient") or {}
     if gradient.get("autodiff") == 0.0 and gradient.get("finite_difference") == 0.0:
         return " It is zero: the objective does not change with this parameter, in the forward pass already."
+    return ""
+
+
+def wiped(check: Check) -> str:
+    """What backward calls of the iteration left, and the program zeroed before the gradient was read."""
+    lost = parts(part(check, "consumed"), "discarded")
+    if not lost:
+        return ""
+    what = "a backward call" if len(lost) == 1 else f"{len(lost)} backward calls"
+    return (
+        f"what {what} of this iteration added to it was zeroed before it is read: it is the gradient of the other "
+        "losses alone, which is wrong if they are meant to be summed"
+    )
+
+
+def off_the_tape(checks: list[Check]) -> str:
+    """Where an iteration trains an array that its forward pass does not read: a right gradient of zero, and no training."""
+    for check in checks:
+        parameter, gradient = part(check, "parameter"), part(check, "gradient")
+        zero = gradient.get("autodiff") == 0.0 and gradient.get("finite_difference") == 0.0
+        if check["verdict"] == "agree" and zero and parameter.get("orphan"):
+            made = part(parameter, "allocated")
+            at = f", made at {made.get('file')}:{made.get('line')}," if made.get("file") else ""
+            return (
+                f" But in iteration {check.get('iteration')} the gradient that is read is that of an array{at} which no "
+                "operation of that iteration reads: it is zero, and so is the derivative; the update has no effect. Write "
+                "into the array that the tape or the captured graph reads (assign), or capture again."
+            )
     return ""
 
 

@@ -166,12 +166,21 @@ def right(checks: list[Check], trace: Trace) -> Cause:
     ]
     if not full:
         evidence.append(explain.SEGMENT)
+    lost = next((text for c in checks if (text := explain.wiped(c))), "")
+    if lost:
+        evidence.append(lost)
     repair = "The gradient needs no repair. Look at the learning rate, the loss's scale, and the model itself."
     lines = [(c.get("iteration"), line_of(c)) for c in checks]
     measured = [(k, line) for k, line in lines if line is not None]
     if measured:
         evidence += [line_sentence(line, k) for k, line in measured[:2]]
         repair = _advice(measured[0][1]) or repair
+    unread = explain.off_the_tape(checks).strip()
+    if unread:
+        evidence.append(unread.removeprefix("But ").rstrip("."))
+        repair = (
+            "The gradient needs no repair; the update does: it has to change the array that the forward pass reads."
+        )
     other = explain.other_reason(trace).strip()
     if other:
         evidence.append(other.rstrip("."))
@@ -185,7 +194,7 @@ def right(checks: list[Check], trace: Trace) -> Cause:
     place = (check.get("horizon") or {}).get("to") or {}
     return Cause(
         code="gradients_correct",
-        confidence="proven" if full else "possible",
+        confidence="proven" if full and not lost else "possible",
         file=place.get("file"),
         line=place.get("line"),
         variables=[name],

@@ -276,7 +276,9 @@ def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) ->
     places = reference.get("places", {})
     return {
         "iteration": plan["iteration"],
-        "parameter": {k: parameter.get(k) for k in ("name", "dtype", "shape", "scalars", "fields", "allocated", "key")},
+        "parameter": {
+            k: parameter.get(k) for k in ("name", "dtype", "shape", "scalars", "fields", "allocated", "key", "orphan")
+        },
         "objective": {
             "name": plan.get("objective") or plan["objective_name"],
             "kind": "expression" if plan.get("objective") else plan["objective_kind"],

@@ -207,6 +207,7 @@ def _plan(
         parameters.append(
             {
                 **describe(leaf),
+                "orphan": leaf.orphan,
                 "serial": first["serial"],
                 "event": event,
                 "check_event": first["first_use"],

@@ -30,7 +30,10 @@ class GradientRead(Place, total=False):
 
 
 class Array(TypedDict, total=False):
-    """A leaf of the tapes; of parameters `key` names it through all evaluations."""
+    """A leaf of the tapes; of parameters `key` names it through all evaluations.
+
+    orphan: its gradient is read, yet no tape reads the array.
+    """
 
     name: Required[str]
     key: Required[str]
@@ -40,6 +43,7 @@ class Array(TypedDict, total=False):
     device: str
     allocated: Place
     gradient_read: GradientRead
+    orphan: bool
 
 
 class Objective(Place, total=False):

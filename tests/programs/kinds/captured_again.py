@@ -1,4 +1,4 @@
-"""A training step that is captured, in the ways that go wrong: `warm` and `early` are faults, `double` is a seed of two."""
+"""A training step that is captured, and what goes wrong: `warm`, `early` and `new` are faults, `double` is a seed of two."""
 import sys
 
 import numpy as np
@@ -53,8 +53,10 @@ with wp.ScopedCapture(device="cpu") as capture:
     step()
 
 for it in range(3):
-    used = wp.clone(k.grad)
+    used = wp.clone(k.grad) if "early" in sys.argv else k.grad
     wp.capture_launch(capture.graph)
-    wp.launch(descend, N, inputs=[k, used if "early" in sys.argv else k.grad])
+    wp.launch(descend, N, inputs=[k, used])
     tape.zero()
+    if "new" in sys.argv:
+        k = wp.array(k.numpy(), dtype=float, requires_grad=True)
     print(it, loss.numpy()[0])
