@@ -117,7 +117,8 @@ class Unperturbed:
         own, labels = self._parameter_root(), _labels(recorder)
 
         def described(number: int) -> dict[str, Any]:
-            return describe(recorder, recorder.roots[number], labels.get(number, ""))
+            label = self.parameter["name"] if number == own else labels.get(number, "")
+            return describe(recorder, recorder.roots[number], label)
 
         entering = [(n, t) for n, t in found.entering if n != own and (t.plus or t.minus)]
         return {
