@@ -415,6 +415,7 @@ def _run(context: typer.Context, model: Any, operation: Callable[..., Awaitable[
 
     from warp_debug_gradients.operations.perform import perform
     from warp_debug_gradients.render import render
+    from warp_debug_gradients.schemas import invalid_fields
     from warp_debug_gradients.workspace import Workspace
 
     settings = {k: v for k, v in options.items() if k in model.model_fields and v is not None}
@@ -431,7 +432,7 @@ def _run(context: typer.Context, model: Any, operation: Callable[..., Awaitable[
     try:
         request = model(**settings)
     except ValidationError as error:
-        raise UsageError("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())) from error
+        raise UsageError(invalid_fields(error)) from error
     workspace = Workspace.find(options["workspace"])
     result = asyncio.run(_interruptible(perform(operation, request, workspace, _show_progress)))
     if options["json_"]:

@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from warp_debug_gradients.schemas import Detail, Target
+from warp_debug_gradients.schemas import Detail, Target, invalid_fields
 from warp_debug_gradients.tools import Tool
 
 EXPLAINED = "diagnose"  # what all tools share is explained in this one
@@ -73,12 +73,7 @@ def parse(tool: Tool, arguments: dict[str, Any]) -> tuple[BaseModel, Detail]:
     try:
         return tool.request(**given), cast(Detail, detail)
     except ValidationError as error:
-        raise ToolError(said(error)) from error
-
-
-def said(error: ValidationError) -> str:
-    """What is wrong with the request: one clause a field."""
-    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise ToolError(invalid_fields(error)) from error
 
 
 def _unquoted(value: JsonValue, schema: dict[str, Any]) -> JsonValue:

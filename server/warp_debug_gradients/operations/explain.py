@@ -181,9 +181,8 @@ def wiped(check: Check) -> str:
 def off_the_tape(checks: list[Check]) -> str:
     """Where an iteration trains an array that its forward pass does not read: a right gradient of zero, and no training."""
     for check in checks:
-        parameter, gradient = part(check, "parameter"), part(check, "gradient")
-        zero = gradient.get("autodiff") == 0.0 and gradient.get("finite_difference") == 0.0
-        if check["verdict"] == "agree" and zero and parameter.get("orphan"):
+        parameter = part(check, "parameter")
+        if check["verdict"] == "agree" and parameter.get("orphan") and is_zero(check):
             made = part(parameter, "allocated")
             at = f", made at {made.get('file')}:{made.get('line')}," if made.get("file") else ""
             return (

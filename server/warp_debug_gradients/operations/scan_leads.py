@@ -70,7 +70,7 @@ def _same(cause: Cause, hit: Hit) -> bool:
         return False
     handled = (
         cause.code == "stale_gradient" and not cause.variables
-    )  # no left over buffer, but how a gradient is handled
+    )  # how a gradient is handled, not a buffer left over
     places = {(hit.file, hit.line), *((spot.file, spot.line) for spot in hit.related if not handled)}
     return (cause.file, cause.line) in places or (hit.variable is not None and hit.variable in cause.variables)
 

@@ -89,7 +89,7 @@ class Stepper:
             self.backward(tape, *args, **kwargs)  # seeds only
             self.book.seed = total(t - before.get(n, Term()) for n, t in self.products.whole().items())
             for stretch in reversed(stretches):
-                first = recording.operations[stretch.start - recording.missed]
+                first = recording.at(stretch.start)
                 if len(stretch) == 1:
                     self._operation(first, entries[first.index], tape)
                 else:
@@ -160,8 +160,7 @@ class Stepper:
 
     def _stretch(self, stretch: range, entries: list[Any], tape: Any) -> None:
         """Operations of which only the ends are known: one jump for all of them."""
-        missed = self.recorder.recording.missed
-        operations = self.recorder.recording.operations[stretch.start - missed : stretch.stop - missed]
+        operations = self.recorder.recording.within(stretch)
         parts = parts_of(p for o in operations for p in o.parts if p[0] in self.now.bytes)
         after = total(self.products.of(parts).values())
         self._undo(stretch.start, WRITTEN)

@@ -78,12 +78,13 @@ def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
     slow = options.iteration_seconds >= options.sparing_from and bool(plan.get("losses_seen"))
     started = time.perf_counter()
     reference, *repeats = yield first if slow else [*first, *again]
-    per_evaluation, traced = 0.0, as_traced(plan, reference)
-    if slow and traced is not None and reference["forward_seconds"]:
+    traced = as_traced(plan, reference) if slow else None
+    if traced is not None and reference["forward_seconds"]:
         repeats, per_evaluation = [traced], reference["forward_seconds"]
-    elif slow:
-        repeats = yield again
-    per_evaluation = per_evaluation or seconds_of_one(time.perf_counter() - started, reference, repeats)
+    else:
+        if slow:
+            repeats = yield again
+        per_evaluation = seconds_of_one(time.perf_counter() - started, reference, repeats)
     seen = {str(k): v for k, v in reference.get("call_events", {}).items() if k in plan["backward_calls"]}
     if reference["ok"] and seen != plan["call_events"]:
         reference["ok"], reference["error"] = (
@@ -101,7 +102,7 @@ def as_traced(plan: dict[str, Any], reference: Reply) -> Reply | None:
 
     It was another process: where it came to the same bits, the program repeats itself, and needs no run to show it.
     """
-    seen = {int(call): loss for call, loss in plan["losses_seen"].items()} if plan.get("losses_seen") else {}
+    seen = {int(call): loss for call, loss in (plan.get("losses_seen") or {}).items()}
     same = bool(seen) and seen == reference["losses"] and not plan.get("objective") and not plan["outputs"]
     return {**reference, "traced": True} if same and reference["ok"] else None
 

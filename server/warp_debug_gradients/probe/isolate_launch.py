@@ -87,13 +87,13 @@ def isolate_launches(
         if stretch.stop <= last or time.perf_counter() > deadline:
             break
         blamed = wanted.get(stretch.start, False) and len(stretch) == 1
-        left = [kept(run, recording.operations[stretch.start - recording.missed]) for run in perturbed if blamed]
+        left = [kept(run, recording.at(stretch.start)) for run in perturbed if blamed]
         undo(stretch.start, WRITTEN)
         if len(stretch) > 1:
             tape.launches = entries[stretch.start : stretch.stop]
             backward(tape)
         else:
-            operation = recording.operations[stretch.start - recording.missed]
+            operation = recording.at(stretch.start)
             if operation.index in wanted:
                 before = {n: now.bytes[n] for n in {n for n, _, _ in operation.parts} if n in now.bytes}
                 launch = Launch(recorder, operation, entries[operation.index], tape, backward, before, holders)

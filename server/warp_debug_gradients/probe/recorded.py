@@ -102,6 +102,14 @@ class Recording:
         """Operations of an earlier iteration that are on the tape still: more was recorded behind them."""
         return self.missed or (self.swept if self.operations and self.swept <= self.operations[-1].index else 0)
 
+    def at(self, op: int) -> Operation:
+        """The operation at this position on the tape."""
+        return self.operations[op - self.missed]
+
+    def within(self, stretch: range) -> list[Operation]:
+        """The operations at these consecutive positions on the tape."""
+        return self.operations[stretch.start - self.missed : stretch.stop - self.missed]
+
     def only_off_tape(self, write: Write) -> dict[str, Any] | None:
         """The caller of a write whose own line is on the tape as well: the innermost that leads to no operation."""
         if not write.callers or write.callers[0] not in self.lines:

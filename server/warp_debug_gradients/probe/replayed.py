@@ -16,7 +16,7 @@ import numpy as np
 
 from .arrays import quiet
 from .cuts import Cuts, Part, first_touched
-from .recorded import Operation, Write, parts_of
+from .recorded import Operation, Recording, Write, parts_of
 from .recording import Recorder
 from .shadows import BEFORE, WRITTEN, Arena, Change, Shadows, memory
 from .tapes import recorded_arrays
@@ -36,10 +36,11 @@ def replay(recorder: Recorder, cuts: Cuts, stretches: Sequence[range], arena: Ar
     cuts: as the run was recorded. Changes the arrays' memory; adds to the arena, which other processes share.
     """
     first = first_touched(cuts.stretches, recorder.recording.operations, recorder.recording.missed)
+    writes = _writes(recorder.recording, stretches)
     for stretch in sorted(stretches, key=lambda s: -s.start):
-        operations = _operations(recorder, stretch)
+        operations = recorder.recording.within(stretch)
         with quiet():
-            made = _again(recorder, cuts, stretch, operations, set(first.get(stretch.start, ())), arena, state)
+            made = _again(recorder, cuts, stretch, operations, set(first.get(stretch.start, ())), writes, arena, state)
         state = spliced(state, made, stretch, _left_alone(cuts, stretch, operations), recorder.end)
     return state
 
@@ -49,40 +50,33 @@ def obstacle(recorder: Recorder, stretches: Sequence[range]) -> str | None:
     recording = recorder.recording
     if recording.missed:
         return "operations of an earlier recording"
-    entries = recording.tape.launches
-    for stretch in stretches:
-        for writes in _writes(recorder, stretch).values():
-            other = next((w for w in writes if w.what != ZERO), None)
-            if other is not None:
-                return f"{other.what} between two operations"
-        for op in stretch:
-            if callable(entries[op]) and _copied(entries[op]) is None:
-                return "a recorded function"
-    return None
+    for writes in _writes(recording, stretches).values():
+        other = next((w for w in writes if w.what != ZERO), None)
+        if other is not None:
+            return f"{other.what} between two operations"
+    entries = [recording.tape.launches[op] for stretch in stretches for op in stretch]
+    return "a recorded function" if any(callable(e) and _copied(e) is None for e in entries) else None
 
 
-def _writes(recorder: Recorder, stretch: range) -> dict[int, list[Write]]:
-    """The untaped writes between the stretch's operations into what the tape had met by then, by the next operation.
+def _writes(recording: Recording, stretches: Sequence[range]) -> dict[int, list[Write]]:
+    """The untaped writes inside the stretches into what the tape had met by then, by the next operation.
 
     An array's first content is none: whether it was zero is known (`Recorder.blank`).
     """
     met: dict[int, tuple[int, Any]] = {}
-    for operation in recorder.recording.operations[: stretch.stop - recorder.recording.missed]:
+    for operation in recording.operations:
         for access in operation.accesses:
             met.setdefault(access.number, (operation.index, access.base))
-    used = [met[a.number] for o in _operations(recorder, stretch) for a in o.accesses]
     found: dict[int, list[Write]] = {}
-    for write in recorder.recording.writes:
-        low, high = write.span
-        inside = stretch.start < write.before_op < stretch.stop
-        if inside and any(op < write.before_op and b.ptr < high and low < b.ptr + b.capacity for op, b in used):
-            found.setdefault(write.before_op, []).append(write)
+    for stretch in stretches:
+        numbers = {a.number for o in recording.within(stretch) for a in o.accesses}
+        used = [met[number] for number in numbers]
+        for write in recording.writes:
+            low, high = write.span
+            inside = stretch.start < write.before_op < stretch.stop
+            if inside and any(op < write.before_op and b.ptr < high and low < b.ptr + b.capacity for op, b in used):
+                found.setdefault(write.before_op, []).append(write)
     return found
-
-
-def _operations(recorder: Recorder, stretch: range) -> list[Operation]:
-    missed = recorder.recording.missed
-    return recorder.recording.operations[stretch.start - missed : stretch.stop - missed]
 
 
 def _again(
@@ -91,6 +85,7 @@ def _again(
     stretch: range,
     operations: list[Operation],
     first: set[Part],
+    writes: dict[int, list[Write]],
     arena: Arena,
     state: State,
 ) -> State:
@@ -117,7 +112,7 @@ def _again(
             live[:] = run.bytes[number][low:high]
     arena.resume(state["used"], state["held"])
     arena.limit = int(TWICE_KEPT * arena.limit)
-    inner, writes = Shadows(arena), _writes(recorder, stretch)
+    inner = Shadows(arena)
     for operation in operations:
         for write in writes.get(operation.index, ()):
             ctypes.memset(write.span[0], 0, write.span[1] - write.span[0])

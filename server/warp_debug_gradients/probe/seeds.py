@@ -32,11 +32,12 @@ class SeedMemory:
         """The outputs (serials) that are seeded with what their last backward pass was seeded with; remembers these."""
         found: set[int] = set()
         for output in outputs:
+            if output.size > LARGEST_LINK:
+                continue
             serial, values = registry.serial(output), scalars(_seed_of(output, grads))
             if serial in self._started and np.array_equal(self._started[serial], values):
                 found.add(serial)
-            if output.size <= LARGEST_LINK:
-                self._started[serial] = values
+            self._started[serial] = values
         return found
 
     def handed(self, grads: Any, registry: Registry) -> None:

@@ -12,6 +12,7 @@ from warp_debug_gradients.schemas.base import (
     Status,
     Verdict,
     as_float,
+    invalid_fields,
     tag_nonfinite,
 )
 from warp_debug_gradients.schemas.check import (
@@ -93,6 +94,7 @@ from warp_debug_gradients.schemas.verify_fix import (
 __all__ = [
     "ArrayInfo",
     "as_float",
+    "invalid_fields",
     "Baseline",
     "BisectStepsRequest",
     "BisectStepsResult",

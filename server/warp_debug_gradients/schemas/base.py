@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 Status = Literal["completed", "blocked", "timeout", "failed"]
 Verdict = Literal["agree", "disagree", "inconclusive"]
@@ -28,6 +28,11 @@ Num = Annotated[float | Literal["nan", "inf", "-inf"], BeforeValidator(tag_nonfi
 def as_float(value: float | str | None) -> float:
     """The number behind a `Num` (NaN if there is none)."""
     return math.nan if value is None else float(value)
+
+
+def invalid_fields(error: ValidationError) -> str:
+    """What is wrong with a request, for people: one clause a field."""
+    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
 
 
 class Model(BaseModel):
