@@ -533,6 +533,25 @@ fit = Fit()
 for it in range(10):
     fit.step()
 """),
+        host("""
+class Fit:
+    def __init__(self):
+        self.seen = {"slope": [np.zeros(N)]}
+
+    def move(self):
+        last = self.seen["slope"][-1]
+        x.assign(x.numpy() - 0.1 * last)  #!
+
+fit = Fit()
+for it in range(10):
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[x], outputs=[loss])
+    tape.backward(loss)
+    fit.move()
+    fit.seen["slope"].append(x.grad.numpy().copy())
+    tape.zero()
+"""),
     ],
     "copy that carries a stale gradient": [
         host("""
@@ -544,6 +563,129 @@ for it in range(10):
     x.grad.zero_()
     tape.backward(loss)
     x.assign(x.numpy() - 0.1 * x.grad.numpy())
+"""),
+    ],
+    "gradient changed between backward calls that add up": [
+        host("""
+@wp.kernel
+def shrink(g: wp.array(dtype=float), by: float):
+    i = wp.tid()
+    g[i] = g[i] * by
+for it in range(10):
+    x.grad.zero_()
+    for part in range(4):
+        loss.zero_()
+        with wp.Tape() as tape:
+            wp.launch(total, N, inputs=[x], outputs=[loss])
+        tape.backward(loss)
+        wp.launch(shrink, N, inputs=[x.grad, 0.25])  #!
+    x.assign(x.numpy() - 0.1 * x.grad.numpy())
+"""),
+        host("""
+for it in range(10):
+    for part in range(4):
+        loss.zero_()
+        with wp.Tape() as tape:
+            wp.launch(total, N, inputs=[x], outputs=[loss])
+        tape.backward(loss)
+        g = x.grad.numpy()
+        g /= 4.0  #!
+    x.assign(x.numpy() - 0.1 * x.grad.numpy())
+    x.grad.zero_()
+"""),
+    ],
+    "gradient added up that adds up by itself": [
+        host("""
+for it in range(10):
+    x.grad.zero_()
+    whole = np.zeros(N)
+    for part in range(4):
+        loss.zero_()
+        with wp.Tape() as tape:
+            wp.launch(total, N, inputs=[x], outputs=[loss])
+        tape.backward(loss)
+        whole += x.grad.numpy()  #!
+    x.assign(x.numpy() - 0.1 * whole)
+"""),
+        host("""
+def slope(part):
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[x], outputs=[loss])
+    tape.backward(loss)
+    return x.grad.numpy().copy()
+
+for it in range(10):
+    whole = np.zeros(N)
+    for part in range(4):
+        s = slope(part)
+        whole = whole + s  #!
+    x.assign(x.numpy() - 0.1 * whole)
+    x.grad.zero_()
+"""),
+    ],
+    "gradient of an array that is not used any more": [
+        host("""
+from warp.optim import Adam
+p = vec()
+adam, slopes = Adam([p], lr=0.1), [p.grad]
+for it in range(10):
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[p], outputs=[loss])
+    tape.backward(loss)
+    adam.step(slopes)  #!
+    p = wp.array(np.abs(p.numpy()), dtype=float, requires_grad=True)
+"""),
+    ],
+    "part of a state's adjoint handed on": [
+        host("""
+@wp.kernel
+def both(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float), d: wp.array(dtype=float)):
+    i = wp.tid()
+    c[i] = a[i] * b[i]
+    d[i] = a[i] + b[i] * b[i]
+kept = [(np.ones(N), np.ones(N)) for _ in range(5)]
+carried = None
+for s in reversed(range(5)):
+    place, speed, place_after, speed_after = vec(), vec(), vec(), vec()
+    place.assign(kept[s][0])
+    speed.assign(kept[s][1])
+    tape = wp.Tape()
+    with tape:
+        wp.launch(both, N, inputs=[place, speed], outputs=[place_after, speed_after])
+        if carried is None:
+            wp.launch(total, N, inputs=[place_after], outputs=[loss])
+    if carried is None:
+        tape.backward(loss)
+    else:
+        tape.backward(grads={place_after: carried})  #!
+    carried = wp.clone(place.grad)
+"""),
+    ],
+    "seed from before the forward pass": [
+        host("""
+@wp.kernel
+def residual(y: wp.array(dtype=float), r: wp.array(dtype=float)):
+    i = wp.tid()
+    r[i] = y[i] - 1.0
+r = wp.zeros(N, dtype=float)
+for it in range(10):
+    wp.launch(residual, N, inputs=[y], outputs=[r])  #!
+    with wp.Tape() as tape:
+        wp.launch(square, N, inputs=[x], outputs=[y])
+    tape.backward(grads={y: r})
+    x.assign(x.numpy() - 0.1 * x.grad.numpy())
+    tape.zero()
+"""),
+        host("""
+for it in range(10):
+    seed = wp.array(2.0 * (y.numpy() - 1.0), dtype=float)  #!
+    with wp.Tape() as tape:
+        wp.launch(square, N, inputs=[x], outputs=[y])
+    tape.backward(grads={y: seed})
+    x.assign(x.numpy() - 0.1 * x.grad.numpy())
+    tape.zero()
 """),
     ],
     "tape entered again without reset": [
@@ -616,6 +758,31 @@ for it in range(10):
     tape.backward(loss)
     x.assign(x.numpy() - 0.1 * x.grad.numpy())
     tape.zero()
+"""),
+    ],
+    "tape emptied while it records": [
+        host("""
+tape = wp.Tape()
+for it in range(10):
+    with tape:
+        a = x
+        for k in range(6):
+            if k % 3 == 0:
+                tape.reset()  #!
+            b = vec()
+            wp.launch(square, N, inputs=[a], outputs=[b])
+            a = b
+        wp.launch(total, N, inputs=[a], outputs=[loss])
+    tape.backward(loss)
+    x.assign(x.numpy() - 0.1 * x.grad.numpy())
+    tape.zero()
+"""),
+        host("""
+with wp.Tape() as tape:
+    wp.launch(square, N, inputs=[x], outputs=[y])
+    tape.reset()  #!
+    wp.launch(total, N, inputs=[y], outputs=[loss])
+tape.backward(loss)
 """),
     ],
     "seed of ones for a mean": [
@@ -1017,6 +1184,16 @@ for it in range(10):
 """),
         host("""
 for it in range(10):
+    x.grad.zero_()
+    for batch in range(4):
+        with wp.Tape() as tape:
+            wp.launch(total, N, inputs=[x], outputs=[loss])
+        tape.backward(loss)
+        print(batch, np.linalg.norm(x.grad.numpy()))
+    x.assign(x.numpy() - 0.1 * x.grad.numpy())
+"""),
+        host("""
+for it in range(10):
     p = wp.array(np.ones(N), dtype=float, requires_grad=True)
     loss.zero_()
     with wp.Tape() as tape:
@@ -1113,6 +1290,17 @@ for it in range(10):
     tape.zero()
 """),
         host("""
+p = np.ones(N)
+for it in range(10):
+    x = wp.array(p, dtype=float, requires_grad=True)
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[x], outputs=[loss])
+    tape.backward(loss)
+    print(it, p)
+    p = p - 0.1 * x.grad.numpy()
+"""),
+        host("""
 g = np.zeros(N)
 for it in range(10):
     x.assign(x.numpy() - 0.1 * g)
@@ -1132,6 +1320,114 @@ for it in range(10):
         wp.copy(y, x)
         wp.launch(total, N, inputs=[y], outputs=[loss])
     tape.backward(loss)
+    x.assign(x.numpy() - 0.1 * x.grad.numpy())
+    tape.zero()
+"""),
+    ],
+    "gradient changed between backward calls that add up": [
+        host("""
+@wp.kernel
+def shrink(g: wp.array(dtype=float), by: float):
+    i = wp.tid()
+    g[i] = g[i] * by
+for it in range(10):
+    x.grad.zero_()
+    for part in range(4):
+        loss.zero_()
+        with wp.Tape() as tape:
+            wp.launch(total, N, inputs=[x], outputs=[loss])
+        tape.backward(loss)
+    wp.launch(shrink, N, inputs=[x.grad, 0.25])
+    x.assign(x.numpy() - 0.1 * x.grad.numpy())
+"""),
+    ],
+    "gradient added up that adds up by itself": [
+        host("""
+for it in range(10):
+    whole = np.zeros(N)
+    for part in range(4):
+        loss.zero_()
+        with wp.Tape() as tape:
+            wp.launch(total, N, inputs=[x], outputs=[loss])
+        tape.backward(loss)
+        whole += x.grad.numpy()
+        tape.zero()
+    x.assign(x.numpy() - 0.1 * whole)
+"""),
+        host("""
+speed = np.zeros(N)
+for it in range(10):
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[x], outputs=[loss])
+    tape.backward(loss)
+    speed *= 0.9
+    speed += x.grad.numpy()
+    x.assign(x.numpy() - 0.1 * speed)
+    x.grad.zero_()
+"""),
+    ],
+    "gradient of an array that is not used any more": [
+        host("""
+from warp.optim import Adam
+p = vec()
+adam, slopes = Adam([p], lr=0.1), [p.grad]
+for it in range(10):
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[p], outputs=[loss])
+    tape.backward(loss)
+    adam.step(slopes)
+    p.assign(np.abs(p.numpy()))
+    tape.zero()
+"""),
+        host("""
+for it in range(10):
+    p = vec()
+    loss.zero_()
+    with wp.Tape() as tape:
+        wp.launch(total, N, inputs=[p], outputs=[loss])
+    tape.backward(loss)
+    print(p.grad.numpy())
+"""),
+    ],
+    "part of a state's adjoint handed on": [
+        host("""
+@wp.kernel
+def both(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=float), d: wp.array(dtype=float)):
+    i = wp.tid()
+    c[i] = a[i] * b[i]
+    d[i] = a[i] + b[i] * b[i]
+kept = [(np.ones(N), np.ones(N)) for _ in range(5)]
+carried = None
+for s in reversed(range(5)):
+    place, speed, place_after, speed_after = vec(), vec(), vec(), vec()
+    place.assign(kept[s][0])
+    speed.assign(kept[s][1])
+    tape = wp.Tape()
+    with tape:
+        wp.launch(both, N, inputs=[place, speed], outputs=[place_after, speed_after])
+        if carried is None:
+            wp.launch(total, N, inputs=[place_after], outputs=[loss])
+    if carried is None:
+        tape.backward(loss)
+    else:
+        tape.backward(grads={place_after: carried[0], speed_after: carried[1]})
+    carried = wp.clone(place.grad), wp.clone(speed.grad)
+"""),
+    ],
+    "seed from before the forward pass": [
+        host("""
+@wp.kernel
+def residual(y: wp.array(dtype=float), r: wp.array(dtype=float)):
+    i = wp.tid()
+    r[i] = y[i] - 1.0
+r = wp.zeros(N, dtype=float)
+for it in range(10):
+    with wp.Tape() as tape:
+        wp.launch(square, N, inputs=[x], outputs=[y])
+    wp.launch(residual, N, inputs=[y], outputs=[r])
+    tape.backward(grads={y: r})
     x.assign(x.numpy() - 0.1 * x.grad.numpy())
     tape.zero()
 """),
@@ -1207,6 +1503,24 @@ for it in range(10):
     tape.backward(loss)
     x.assign(x.numpy() - 0.1 * x.grad.numpy())
     tape.zero()
+"""),
+    ],
+    "tape emptied while it records": [
+        host("""
+tape = wp.Tape()
+for it in range(10):
+    tape.reset()
+    with tape:
+        a = x
+        for k in range(6):
+            if k == 0:
+                tape.reset()
+            b = vec()
+            wp.launch(square, N, inputs=[a], outputs=[b])
+            a = b
+        wp.launch(total, N, inputs=[a], outputs=[loss])
+    tape.backward(loss)
+    x.assign(x.numpy() - 0.1 * x.grad.numpy())
 """),
     ],
     "seed of ones for a mean": [

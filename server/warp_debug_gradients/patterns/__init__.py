@@ -20,6 +20,7 @@ from warp_debug_gradients.patterns import (
     disabled,
     draws,
     gradients,
+    handed,
     inplace,
     late,
     loops,
@@ -40,7 +41,7 @@ from warp_debug_gradients.patterns.story import Story
 __all__ = ["CHECKERS", "STRONG", "WEAK", "Hit", "Pattern", "Scan", "Spot", "all_patterns", "examine", "scan"]
 
 CHECKERS = (
-    overwrites, accumulators, storage, disabled, unrecorded, gradients, late, tapes, seeds, draws,
+    overwrites, accumulators, storage, disabled, unrecorded, gradients, late, handed, tapes, seeds, draws,
     inplace, loops, singular, piecewise, custom, defects,
 )  # fmt: skip
 

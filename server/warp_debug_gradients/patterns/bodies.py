@@ -113,9 +113,11 @@ class Facts:
             return self._builds(value.left, depth + 1) or self._builds(value.right, depth + 1)
         if isinstance(value, ast.UnaryOp):
             return self._builds(value.operand, depth + 1)
-        return isinstance(value, ast.Name) and value.id not in self.annotations and any(
-            self._builds(v, depth + 1) for v in self.definitions.get(value.id, []) if v is not value
-        )  # fmt: skip
+        if not isinstance(value, ast.Name):
+            return False
+        if value.id in self.annotations:  # a copy of an argument
+            return value.id not in self.arrays and self.compound(value.id)
+        return any(self._builds(v, depth + 1) for v in self.definitions.get(value.id, []) if v is not value)
 
     def is_array_access(self, node: ast.AST) -> bool:
         """Whether a target is an element of an array argument (or a component of one)."""

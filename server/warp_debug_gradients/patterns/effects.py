@@ -26,6 +26,7 @@ from warp_debug_gradients.patterns.values import (
     TapeValue,
     Warp,
     arrays_in,
+    gradient_reads,
     host_sources,
 )
 
@@ -137,8 +138,9 @@ def set_item(rehearsal: Rehearsal, owner: Any, key: Any, target: ast.Subscript, 
     elif isinstance(owner, Host) and owner.view is not None:
         arrays, grads = host_sources([value])
         rehearsal.emit(
-            "host_write", node, array=owner.view, of_grad=owner.of_grad, arrays=list(arrays), grads=list(grads)
-        )
+            "host_write", node, array=owner.view, of_grad=owner.of_grad, arrays=list(arrays), grads=list(grads),
+            reads=gradient_reads([value]),
+        )  # fmt: skip
 
 
 def held(container: Any) -> list[Any]:

@@ -39,7 +39,7 @@ class Event:
     """One thing that happens. Which fields are set depends on `kind`:
 
     alloc, launch, copy, reset, host_write, host_read, host_use, tape_enter, tape_exit, tape_zero, tape_reset,
-    backward, grad_zero, step, unrecorded, requires_grad, rebind, random, foreign, pass_begin, pass_end
+    backward, grad_zero, step, unrecorded, requires_grad, rebind, random, foreign, pass_begin, pass_end, host_add
     """
 
     kind: str
@@ -64,6 +64,7 @@ class Event:
     seeds: list[tuple[Array, Any]] = field(default_factory=list[tuple[Array, Any]])
     arrays: list[Array] = field(default_factory=list[Array])
     recorded: bool = True
+    reads: list[int] = field(default_factory=list[int])  # the events that read the gradients in what is written
 
     @property
     def line(self) -> int:

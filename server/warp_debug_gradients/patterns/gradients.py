@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from warp_debug_gradients.patterns.events import Event
 from warp_debug_gradients.patterns.hits import Hit, Pattern, Spot
-from warp_debug_gradients.patterns.story import Story, made
+from warp_debug_gradients.patterns.story import Story, made, within
 from warp_debug_gradients.patterns.values import Array, TapeValue
 
 NEVER_ZEROED = Pattern(
@@ -46,11 +46,30 @@ COPIED = Pattern(
     "the source's gradient is zero when the copy is made", "Zero the source's gradient before the forward pass.",
 )  # fmt: skip
 
+EDITED = Pattern(
+    "gradient changed between backward calls that add up", "stale_gradient",
+    "what the earlier calls left is changed once more for each call that follows: the first ones count least",
+    "a running average is meant", "Change it once, after the last backward call, or scale the losses.",
+)  # fmt: skip
+ADDED_TWICE = Pattern(
+    "gradient added up that adds up by itself", "double_count",
+    "the buffer holds the sum of the backward calls so far: adding up its readings counts the first ones again",
+    "the buffer is zeroed between the readings", "Read it once, after the last backward call.",
+)  # fmt: skip
+LEFT_BEHIND = Pattern(
+    "gradient of an array that is not used any more", "stale_gradient",
+    "the variable got a new array, and the update goes on with the gradient of the old one",
+    "the new array shares the gradient buffer of the old one",
+    "Write the values into the same array (assign), or take the new array's gradient.",
+)  # fmt: skip
+
 
 def check(story: Story) -> Iterator[Hit]:
     """Follows each array's gradient through backward, zeroing and reads."""
     yield from _along(story)
     yield from _read_early(story)
+    yield from _added_twice(story)
+    yield from _left_behind(story)
 
 
 def _along(story: Story) -> Iterator[Hit]:
@@ -132,6 +151,14 @@ def _backward(
             continue
         if before.subject is event.subject and before.order > (_entered(story, event) or -1):
             continue  # the same recording, backward twice: another pattern
+        if _meant_to_add_up(story, root, before, event):
+            edit = _edited(story, root, before, event)
+            if edit is not None:
+                yield root, story.report(
+                    EDITED, edit, f"{array.label}.grad holds what earlier backward calls of the iteration left", strong=True,
+                    array=array, related=[event.spot("backward"), before.spot("backward before")],
+                )  # fmt: skip
+            continue
         seen.add(root)
         kinds = stores.get((event.subject, root), set())
         if root in read_since and (not kinds or kinds == {"accumulated"} or root in read_at_all):
@@ -150,6 +177,25 @@ def _backward(
                     LEFTOVER, event, f"{array.label} is only accumulated into", strong=True, array=array,
                     related=[made(array), *_opened(story, event)],
                 )  # fmt: skip
+
+
+def _meant_to_add_up(story: Story, root: Array, first: Event, second: Event) -> bool:
+    """Whether a loop around the one that calls backward zeroes the gradient: these calls are parts of one iteration."""
+    zeroings = [e for e in story.events if e.loops and any(a.root is root for a in _zeroes(e))]
+    return any(
+        len(z.loops) < len(second.loops) and within(first, z.loops) and within(second, z.loops)
+        and first.visit[: len(z.loops)] == second.visit[: len(z.loops)]
+        for z in zeroings
+    )  # fmt: skip
+
+
+def _edited(story: Story, root: Array, first: Event, second: Event) -> Event | None:
+    """What writes to the gradient between two backward calls, and reads it."""
+    for event in story.events[first.order : second.order]:
+        written = event.kind == "seed_write" or (event.kind == "host_write" and event.of_grad)
+        if written and event.array is not None and event.array.root is root and event.what != "new values":
+            return event
+    return None
 
 
 def _opened(story: Story, backward: Event) -> list[Spot]:
@@ -212,3 +258,47 @@ def _read_early(story: Story) -> Iterator[Hit]:
             said.add(id(event.node))
             yield story.report(READ_EARLY, event, f"{event.array.label}.grad is read here, backward is in line {mine[0].line}",
                                strong=True, array=event.array, related=[mine[0].spot("backward")])  # fmt: skip
+
+
+def _added_twice(story: Story) -> Iterator[Hit]:
+    """Readings of one buffer that are added up on the host while the buffer itself is not zeroed in between."""
+    last: dict[int, Event] = {}
+    said: set[int] = set()
+    for event in (e for e in story.events if e.kind == "host_add"):
+        before, last[id(event.node)] = last.get(id(event.node)), event
+        if before is None or before.loops != event.loops or before.visit[:-1] != event.visit[:-1]:
+            continue
+        between = story.events[before.order : event.order]
+        for root in event.arrays:
+            calls = [e for e in between if e.kind == "backward" and any(a.root is root for a in e.arrays)]
+            zeroed = any(a.root is root for e in between for a in _zeroes(e))
+            at_all = any(a.root is root for e in story.events for a in _zeroes(e))  # else it is never zeroed
+            if calls and at_all and not zeroed and id(event.node) not in said:
+                said.add(id(event.node))
+                read = [story.events[n] for n in event.reads if story.events[n].kind == "host_read"]
+                yield story.report(
+                    ADDED_TWICE, event, f"{root.label}.grad is not zeroed between the readings", strong=True, array=root,
+                    related=[*(r.spot("read here") for r in read[-1:]), calls[-1].spot("backward")],
+                )  # fmt: skip
+
+
+def _left_behind(story: Story) -> Iterator[Hit]:
+    """The gradient of an array of an earlier pass, where this pass ran backward on another one of the same name."""
+    backwards: list[Event] = []
+    said: set[int] = set()
+    for event in story.events:
+        if event.kind == "backward":
+            backwards.append(event)
+        if event.kind not in ("step", "host_read") or not event.loops or id(event.node) in said:
+            continue
+        mine = [b for b in backwards if within(b, event.loops) and b.visit[: len(event.visit)] == event.visit]
+        new = [a for b in mine for a in b.arrays]
+        for array in _reads(event):
+            named = array.root.name and any(a.root.name == array.root.name and a.requires_grad for a in new)
+            known = any(a.root is array.root for b in backwards if b not in mine for a in b.arrays)
+            if named and known and not any(a.root is array.root for a in new):
+                said.add(id(event.node))
+                yield story.report(
+                    LEFT_BEHIND, event, f"backward of line {mine[-1].line} fills another array's gradient", strong=True,
+                    array=array, related=[made(array.root), mine[-1].spot("backward")],
+                )  # fmt: skip

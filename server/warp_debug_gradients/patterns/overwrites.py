@@ -68,7 +68,10 @@ def _along_the_tape(story: Story) -> Iterator[Hit]:
     touched: dict[TapeValue, set[Array]] = {}
     done: set[TapeValue] = set()
     said: set[tuple[int, int]] = set()
+    clones: dict[Array, Array] = {}  # whose values they hold
     for event in story.events:
+        if event.kind == "copy" and event.what == "clone" and event.array is not None and event.other is not None:
+            clones[event.array] = event.other.root
         if event.kind == "backward" and event.subject:
             pending.pop(event.subject, None)
             done.add(event.subject)
@@ -77,6 +80,11 @@ def _along_the_tape(story: Story) -> Iterator[Hit]:
                 pending.pop(event.subject, None)
             done.discard(event.subject)
         for array, touch in writes(event):
+            if event.other is not None and clones.get(event.other) is array.root:
+                continue  # its own values
+            clones = {clone: source for clone, source in clones.items() if array.root not in (source, clone.root)} | (
+                {event.array: event.other.root} if event.what == "clone" and event.array and event.other else {}
+            )
             late = (
                 event.kind == "host_write"
                 and event.tape is not None

@@ -40,6 +40,7 @@ from warp_debug_gradients.patterns.values import (
     TapeValue,
     Warp,
     arrays_in,
+    gradient_reads,
     host_sources,
 )
 
@@ -169,11 +170,11 @@ class Rehearsal:
             known += [a for a in (event.array, event.other) if a is not None]
         return event
 
-    def new_array(self, node: ast.AST, grads: Iterable[Array] = (), **fields: Any) -> Array:
-        """A fresh array made at `node`; `grads` are in the numbers that it is made of."""
+    def new_array(self, node: ast.AST, grads: Iterable[Array] = (), reads: Iterable[int] = (), **fields: Any) -> Array:
+        """A fresh array made at `node`; `grads` are in the numbers that it is made of, read by the events `reads`."""
         assert self.source is not None
         array = Array("", self.source, node, visit=tuple(self.visit), **fields)
-        self.emit("alloc", node, array=array, grads=list(grads))
+        self.emit("alloc", node, array=array, grads=list(grads), reads=list(reads))
         return array
 
     def symbol(self, name: str, node: ast.AST) -> Symbol:
@@ -212,6 +213,7 @@ class Rehearsal:
             self.value(node.value, env)
         elif isinstance(node, ast.Assign):
             value = self.value(node.value, env)
+            self.summed(node, env)
             for target in node.targets:
                 self.assign(target, value, env, node)
             for container, element, text in self.rebound:  # after the whole statement: a swap is none
@@ -370,13 +372,31 @@ class Rehearsal:
         if isinstance(known, Host) and known.view is not None:
             arrays, grads = host_sources([value])
             self.emit(
-                "host_write", node, array=known.view, of_grad=known.of_grad, arrays=list(arrays), grads=list(grads)
-            )
+                "host_write", node, array=known.view, of_grad=known.of_grad, arrays=list(arrays), grads=list(grads),
+                reads=gradient_reads([value]),
+            )  # fmt: skip
             return
+        if isinstance(node.op, ast.Add):
+            self.added(node, known, value)
         if isinstance(known, Sequence) and isinstance(node.op, ast.Add):
             effects.extend(known, value)
             return
         self.assign(node.target, self.combine(node.op, known, value), env, node)
+
+    def summed(self, node: ast.Assign, env: Env) -> None:
+        """`x = x + g`, as `x += g`."""
+        target, value = node.targets[0], node.value
+        if isinstance(target, ast.Name) and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            known = env.get(target.id)
+            sides = [s for s in (value.left, value.right) if not (isinstance(s, ast.Name) and s.id == target.id)]
+            if isinstance(known, Host) and len(sides) == 1 and isinstance(sides[0], ast.Name):
+                self.added(node, known, self.value(sides[0], env))
+
+    def added(self, node: ast.AST, known: Any, value: Any) -> None:
+        """A gradient is added to a number on the host that holds an earlier reading of the same one."""
+        both = {a.root for a in host_sources([known])[1]} & {a.root for a in host_sources([value])[1]}
+        if both:
+            self.emit("host_add", node, arrays=list(both), reads=gradient_reads([value]))
 
     # -- expressions ----------------------------------------------------------------------------------
 
@@ -475,7 +495,8 @@ class Rehearsal:
             return effects.view_of(self, owner, node)
         if isinstance(owner, Host):
             scalar = isinstance(key, Const) and isinstance(key.value, int)
-            return Host(owner.arrays, owner.grads, None if scalar else owner.view, owner.of_grad, owner.stamp)
+            view = None if scalar else owner.view
+            return Host(owner.arrays, owner.grads, view, owner.of_grad, owner.stamp, reads=owner.reads)
         if isinstance(owner, GradOf):
             return owner
         return Host()
@@ -513,7 +534,7 @@ class Rehearsal:
         """A host value computed from others."""
         arrays, grads = host_sources(values)
         clock = any(isinstance(v, Host) and v.text == "clock" for v in values)
-        return Host(arrays, grads, text="clock" if clock else "")
+        return Host(arrays, grads, text="clock" if clock else "", reads=frozenset(gradient_reads(values)))
 
     def compare(self, node: ast.Compare, env: Env) -> Any:
         left = self.value(node.left, env)

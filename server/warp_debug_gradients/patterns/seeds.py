@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from warp_debug_gradients.patterns.events import Event
 from warp_debug_gradients.patterns.hits import Hit, Pattern
-from warp_debug_gradients.patterns.story import Story, made
+from warp_debug_gradients.patterns.story import Story, made, writes
 from warp_debug_gradients.patterns.values import Array
 
 SUM_FOR_MEAN = Pattern(
@@ -32,11 +33,18 @@ NO_SEED = Pattern(
     "a .grad was filled before", "Pass the loss, or grads={array: seed}.",
 )  # fmt: skip
 
+OLD_SEED = Pattern(
+    "seed from before the forward pass", "seed_mismatch",
+    "the seed is computed from the array that is seeded, before the tape computes that array anew",
+    "the array holds the same values again", "Compute the seed after the forward pass.",
+)  # fmt: skip
+
 
 def check(story: Story) -> Iterator[Hit]:
     """Every backward call's seeds."""
     means = [(a.root, e) for e in story.events if e.kind == "reduced" and e.what == "mean" for a in e.arrays]
     filled = any(e.kind == "seed_write" or (e.kind == "launch" and e.grads) for e in story.events)
+    yield from _old_seeds(story)
     for event in story.events:
         if event.kind != "backward":
             continue
@@ -59,3 +67,26 @@ def check(story: Story) -> Iterator[Hit]:
 
 def _ones(seed: Any) -> bool:
     return isinstance(seed, Array) and seed.maker in ("ones", "ones_like")
+
+
+def _old_seeds(story: Story) -> Iterator[Hit]:
+    """A seed that depends on the seeded array, as it was before the tape wrote it."""
+    written: dict[Array, tuple[Event, set[Array]]] = {}  # the last event that wrote an array, and what it read
+    for event in story.events:
+        if event.kind == "alloc" and event.array is not None and event.array.made_from:
+            written[event.array.root] = (event, {a.root for a in event.array.made_from})
+        for array, touch in writes(event):
+            sources = (
+                touch.from_arrays if touch is not None else [*event.arrays, *([event.other] if event.other else [])]
+            )
+            written[array.root] = (event, {a.root for a in sources})
+        for array, seed in event.seeds if event.kind == "backward" else []:
+            made_by = written.get(seed.root) if isinstance(seed, Array) else None
+            forward = written.get(array.root)
+            if made_by is None or forward is None or array.root not in made_by[1]:
+                continue
+            if forward[0].tape is event.subject and made_by[0].order < forward[0].order:
+                yield story.report(
+                    OLD_SEED, made_by[0], f"{array.label} is computed in line {forward[0].line}, after this", strong=True,
+                    array=array, related=[event.spot("backward"), forward[0].spot("computed here")],
+                )  # fmt: skip

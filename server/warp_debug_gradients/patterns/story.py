@@ -142,6 +142,11 @@ def made(array: Array) -> Spot:
     return Spot(array.source.name, array.line, f"{array.label} is made here")
 
 
+def within(event: Event, loops: tuple[int, ...]) -> bool:
+    """Whether an event lies in these loops."""
+    return event.loops[: len(loops)] == loops
+
+
 def unique(spots: list[Spot]) -> list[Spot]:
     """Each place once."""
     seen: set[tuple[str, int]] = set()

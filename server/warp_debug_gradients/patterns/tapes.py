@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from warp_debug_gradients.patterns.events import Event
 from warp_debug_gradients.patterns.hits import Hit, Pattern, hit
-from warp_debug_gradients.patterns.story import Story, made, meet, writes
+from warp_debug_gradients.patterns.story import Story, carries, made, meet, writes
 from warp_debug_gradients.patterns.values import Array, TapeValue
 
 REENTERED = Pattern(
@@ -42,6 +43,12 @@ PARTIAL = Pattern(
     "Record all of it.",
 )  # fmt: skip
 
+EMPTIED = Pattern(
+    "tape emptied while it records", "truncation",
+    "what was recorded before is gone: backward sees only what follows the reset",
+    "nothing was recorded before, or the cut is meant (truncated backpropagation)", "Reset the tape before the `with` block.",
+)  # fmt: skip
+
 
 def check(story: Story) -> Iterator[Hit]:
     """All of the above."""
@@ -49,6 +56,7 @@ def check(story: Story) -> Iterator[Hit]:
     yield from _retained(story)
     yield from _after_loss(story)
     yield from _windows(story)
+    yield from _emptied(story)
 
 
 def _twice(story: Story) -> Iterator[Hit]:
@@ -149,6 +157,9 @@ def _windows(story: Story) -> Iterator[Hit]:
     read_gradients |= {a.root for e in story.events if e.kind in ("step", "launch") for a in e.grads}
     seeded = {e.source.name: True for e in story.events if e.kind == "backward" and (e.seeds or e.what == "seeded")}
     said: set[tuple[int, str]] = set()
+    computed: set[Array] = (
+        set()
+    )  # by launches, from nothing that is optimised: storage for a gradient makes no parameter
     updating = {loop for e in story.events if _updates(e) for loop in e.loops}
     for event in story.events:
         if event.kind == "tape_enter" and event.subject:
@@ -184,12 +195,17 @@ def _windows(story: Story) -> Iterator[Hit]:
                 root = touch.array.root
                 depends = [
                     a for a in touch.from_arrays
-                    if a.root is not root and (a.requires_grad is True or a.root in origin)
+                    if a.root is not root
+                    and (a.root in origin or (a.requires_grad is True and a.root not in computed))
                 ]  # fmt: skip
                 if touch.written and depends and (tape is None or tape not in finished) and not event.grads:
                     origin[root] = (event, tape, touch.store_slots)
                 elif touch.stored and not depends:
                     origin.pop(root, None)
+                if touch.written and not depends and touch.from_arrays and root not in read_gradients:
+                    computed.add(root)
+                elif touch.written and depends:
+                    computed.discard(root)
         elif event.kind == "copy" and event.array is not None:
             known = origin.get(event.other.root) if event.other is not None else None
             if known is None or event.tape is not None:
@@ -211,3 +227,37 @@ def _updates(event: Event) -> bool:
     if event.kind == "step":
         return True
     return event.kind in ("alloc", "reset", "host_write", "launch") and bool(event.grads) and event.tape is None
+
+
+def _emptied(story: Story) -> Iterator[Hit]:
+    """`tape.reset()` under the tape itself, after launches, or every so many passes."""
+    recorded: set[TapeValue] = set()
+    said: set[int] = set()
+    for event in story.events:
+        if event.kind == "tape_enter" and event.subject is not None:
+            recorded.discard(event.subject)
+        elif event.kind == "launch" and event.tape is not None and event.recorded and carries(event):
+            recorded.add(event.tape)
+        elif event.kind == "tape_reset" and event.subject is not None and _inside(story, event):
+            if (event.subject in recorded or _periodic(event)) and id(event.node) not in said:
+                said.add(id(event.node))
+                yield story.report(EMPTIED, event, f"{event.subject.name} is recording", strong=True)
+            recorded.discard(event.subject)
+
+
+def _inside(story: Story, event: Event) -> bool:
+    """Whether the tape is open when it is reset."""
+    edges = [
+        e for e in story.events[: event.order] if e.kind in ("tape_enter", "tape_exit") and e.subject is event.subject
+    ]
+    return bool(edges) and edges[-1].kind == "tape_enter"
+
+
+def _periodic(event: Event) -> bool:
+    """Whether it stands under a condition such as `k % 10 == 0`."""
+    return any(
+        isinstance(node, ast.If)
+        and any(isinstance(n, ast.Mod) for n in ast.walk(node.test))
+        and any(n is event.node for n in ast.walk(node))
+        for node in event.source.nodes
+    )

@@ -24,6 +24,7 @@ class Array:
     maker: str = ""  # zeros, array, clone, view, ptr, ...
     visit: tuple[int, ...] = ()  # loop passes in which it was made
     made_from: tuple[Array, ...] = ()  # arrays whose values were in NumPy data that it was made of
+    gradient_of: Array | None = None  # the array whose gradient it is a clone of
 
     @property
     def root(self) -> Array:
@@ -75,6 +76,7 @@ class Host:
     of_grad: bool = False
     stamp: int = 0  # zeroings of the gradient seen when the view was taken
     text: str = ""
+    reads: frozenset[int] = frozenset()  # the events that read the gradients in it
 
 
 @dataclass(eq=False)
@@ -277,3 +279,18 @@ def host_sources(values: list[Any]) -> tuple[frozenset[Array], frozenset[Array]]
         elif isinstance(value, Mapping):
             queue += list(value.items.values())[:20]
     return frozenset(arrays), frozenset(grads)
+
+
+def gradient_reads(values: list[Any]) -> list[int]:
+    """The events by which the gradients in host values were read."""
+    found: set[int] = set()
+    queue = list(values)
+    for _ in range(200):
+        if not queue:
+            break
+        value = queue.pop()
+        if isinstance(value, Host):
+            found |= value.reads
+        elif isinstance(value, Sequence):
+            queue += value.items[:20]
+    return sorted(found)

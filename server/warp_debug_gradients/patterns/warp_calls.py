@@ -22,6 +22,7 @@ from warp_debug_gradients.patterns.values import (
     TapeValue,
     Warp,
     arrays_in,
+    gradient_reads,
     host_sources,
 )
 
@@ -63,7 +64,7 @@ def call(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], keywo
             if isinstance(src, GradOf):
                 rehearsal.emit("host_read", node, array=src.array, of_grad=True, copied=True)
         elif isinstance(dest, GradOf):
-            rehearsal.emit("seed_write", node, array=dest.array)
+            rehearsal.emit("seed_write", node, array=dest.array, what="new values")
         return Const(None)
     if short == "Tape":
         assert rehearsal.source is not None
@@ -113,6 +114,7 @@ def _made(rehearsal: Rehearsal, short: str, node: ast.Call, args: list[Any], key
     return rehearsal.new_array(
         node,
         grads,
+        gradient_reads([given]) if grads else (),
         requires_grad=_flag(keywords, "requires_grad", False),
         retain_grad=_flag(keywords, "retain_grad", False) is True,
         integer=is_integer(str(text).rsplit(".", 1)[-1]),
@@ -124,7 +126,7 @@ def _made(rehearsal: Rehearsal, short: str, node: ast.Call, args: list[Any], key
 
 def _clone(rehearsal: Rehearsal, node: ast.AST, given: Any, requires_grad: bool | None) -> Any:
     if isinstance(given, GradOf):
-        return rehearsal.new_array(node, requires_grad=False, maker="clone of a gradient")
+        return rehearsal.new_array(node, requires_grad=False, maker="clone of a gradient", gradient_of=given.array)
     if not isinstance(given, Array):
         return rehearsal.symbol("a clone", node)
     made = rehearsal.new_array(node, requires_grad=requires_grad, integer=given.integer, maker="clone")
@@ -281,11 +283,13 @@ def array_method(
     of_grad = isinstance(owner, GradOf)
     array = owner.array if isinstance(owner, GradOf) else owner
     if name in ("numpy", "list"):
-        rehearsal.emit("host_read", node, array=array, of_grad=of_grad)
+        read = rehearsal.emit("host_read", node, array=array, of_grad=of_grad)
         sources = frozenset({array})
         view = array if name == "numpy" else None
         stamp = rehearsal.zeroings.get(array.root, 0)
-        return Host(frozenset() if of_grad else sources, sources if of_grad else frozenset(), view, of_grad, stamp)
+        if of_grad:
+            return Host(frozenset(), sources, view, True, stamp, reads=frozenset({read.order}))
+        return Host(sources, frozenset(), view, False, stamp)
     if name in ("zero_", "fill_", "assign"):
         given = args[0] if args else None
         if of_grad:
@@ -293,12 +297,13 @@ def array_method(
             if zero:
                 zeroed(rehearsal, array, node, name)
             else:
-                rehearsal.emit("seed_write", node, array=array)
+                rehearsal.emit("seed_write", node, array=array, what="new values")
         elif isinstance(given, Array):
             rehearsal.emit("copy", node, array=array, other=given, what="assign")
         else:
             arrays, grads = host_sources([given])
-            rehearsal.emit("reset", node, array=array, what=name, arrays=list(arrays), grads=list(grads))
+            reads = gradient_reads([given])
+            rehearsal.emit("reset", node, array=array, what=name, arrays=list(arrays), grads=list(grads), reads=reads)
         return owner
     if of_grad:
         return owner
