@@ -1,6 +1,7 @@
-"""Every program with a known truth through `diagnose`, or every one with a repaired twin through `verify_fix`.
+"""Every program with a known truth through `diagnose` or `bisect_steps`, or every one with a repaired twin through `verify_fix`.
 
     make sweep WHAT=diagnose [NAMES='...']   top cause and its line against the truth; who is accused
+    make sweep WHAT=ledger [NAMES='...']     is the largest jump the faulty launch; does a right program jump
     make sweep WHAT=twins [NAMES='...']      repaired, broken again, another fault planted
 
 Takes about an hour each on two cores; one line a program as it is measured, then the table of docs/sweeps.md. Exit code 1:
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import truths
+from largest_jump import NO_JUMP, OUTSIDE, is_fault, significant
 from truths import Answer, Program
 
 ACCUSES = ("proven", "likely")
@@ -78,6 +80,36 @@ def root_lines(program: Program) -> list[str]:
     """As file:line."""
     found = [str(line) for line in program.truth["root_cause_lines"]]
     return [line if ":" in line else f"{program.script}:{line}" for line in found]
+
+
+# -- the ledger ------------------------------------------------------------------------------------------------------
+
+
+def booked(program: Program, folder: Path) -> Row:
+    """The largest entry of one program's ledger: the fault (hit), another (miss), or none where none can be (apart)."""
+    truth, project = program.truth, program.copy(folder / program.folder.name)
+    options = [] if truth["gradients_correct"] or program.iteration == 0 else ["--iteration", str(program.iteration)]
+    result = truths.call("bisect-steps", program, project, *objective(program), *options, timeout_s=200).result
+    ledger = result if "jumps" in result else {}  # the ledger as the user gets it
+    entries = significant(ledger)
+    largest = f"{entries[0]}: {entries[0].share:.2%} ± {entries[0].noise:.2%}" if entries else "-"
+    said = ", ".join(f"{c['code']} ({c['confidence']})" for c in result["causes"]) or "-"
+    row = Row(program.name, [truth["cause"], result["verdict"] or result["status"], largest, said])
+    cause = truth["cause"]
+    if truth["gradients_correct"] is not False:
+        row.cells.append(f"apart: {NO_JUMP[cause]}" if cause in NO_JUMP else "jumps" if entries else "quiet")
+        row.problems += accusations(result, cause)
+    elif ledger.get("flat") is None and not entries:
+        row.cells.append("miss")
+        row.problems.append(f"no ledger: {result['message']}")
+    elif not entries and cause in OUTSIDE:
+        row.cells.append("apart: outside of the tape")
+    else:
+        lines = {(Path(file).name, int(line)) for file, _, line in (x.rpartition(":") for x in root_lines(program))}
+        hit = bool(entries) and is_fault(entries[0], ledger, cause, lines, project)
+        row.cells.append("hit" if hit else "miss")
+        row.problems += [] if hit else ["the largest jump is another" if entries else "nothing jumps"]
+    return row
 
 
 # -- verify_fix ------------------------------------------------------------------------------------------------------
@@ -231,12 +263,14 @@ def swept(names: list[str], rows: list[tuple[str, Callable[[Path], Row]]]) -> li
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["diagnose", "twins"])
+    parser.add_argument("what", choices=["diagnose", "ledger", "twins"])
     parser.add_argument("names", nargs="*")
     chosen = parser.parse_args()
-    if chosen.what == "diagnose":
+    if chosen.what != "twins":
+        one = diagnosed if chosen.what == "diagnose" else booked
         programs = [*truths.programs(), *truths.examples()]
-        rows = swept(chosen.names, [(p.name, lambda f, p=p: diagnosed(p, f)) for p in programs])
+        programs.sort(key=lambda p: p.truth["gradients_correct"] is not False)  # the broken ones first
+        rows = swept(chosen.names, [(p.name, lambda f, p=p: one(p, f)) for p in programs])
     else:
         rows = swept(chosen.names, [(b.name, lambda f, b=b, r=r: verified(b, r, f)) for b, r in twins()])
     for row in rows:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from warp_debug_gradients.probe.ledger import Jump, Term, book, group_jumps, is_flat, labelled_term, summed
-from warp_debug_gradients.probe.ledger_result import settle_noise
+from warp_debug_gradients.probe.ledger_result import better_step, is_better, settle_noise
 
 HERE = {"file": "sim.py", "line": 10, "function": "step"}
 THERE = {"file": "sim.py", "line": 20, "function": "score"}
@@ -136,3 +136,40 @@ def test_a_lost_term_of_noise_is_no_lost_term():
     assert ledger["jumps"][0]["kind"] == "lost"
     settle_noise(ledger)
     assert [(row["kind"], row["lost"]) for row in ledger["jumps"]] == [("adjoint", [])] * 2
+
+
+def quiet(value, noise, error, step=1e-3, autodiff=1.0, significant=False, fd=1.0, **fields):
+    """A ledger at one step, with one jump of this value; the derivative is fd."""
+    jump = {"value": value, "noise": noise, "significant": significant}
+    return {"step": step, "finite_difference": fd, "autodiff": autodiff, "error": error, "jumps": [jump], "stretches": [],
+            "flat": not significant, "nonfinite": None, **fields}  # fmt: skip
+
+
+@pytest.mark.parametrize("fd", [1.0, -4e-5])
+def test_a_jump_that_round_off_hides_asks_for_a_larger_step_and_one_that_curvature_hides_for_a_smaller(fd):
+    size = abs(fd)
+    assert better_step(quiet(0.007 * size, 0.016, 0.008 * size, fd=fd)) > 1.0
+    assert better_step(quiet(-4.9 * size, 1.8, 0.002 * size, fd=fd)) < 1.0
+    assert better_step(quiet(0.0005 * size, 0.016, 0.008 * size, fd=fd)) is None  # would not count without its noise
+
+
+@pytest.mark.parametrize("fields", [{"significant": True}, {"nonfinite": {"op": 3}}, {"stretches": [{"first_op": 0}]}])
+def test_a_ledger_that_tells_something_or_is_of_a_long_tape_keeps_its_step(fields):
+    assert better_step(quiet(0.5, 0.2, 0.001, **fields)) is None
+
+
+def test_the_quieter_of_two_flat_ledgers_is_kept():
+    first = quiet(0.007, 0.016, 0.008)
+    assert is_better(quiet(0.001, 0.004, 0.002, step=4e-3), first)
+    assert not is_better(quiet(0.03, 0.044, 0.033, step=4e-3), first)
+
+
+def test_what_stands_out_at_a_larger_step_alone_is_no_error():
+    kink = quiet(0.02, 0.001, 0.001, step=4e-3, autodiff=1.02, significant=True)
+    assert not is_better(kink, quiet(0.007, 0.016, 0.008, autodiff=1.007))
+
+
+@pytest.mark.parametrize(("off", "better"), [(0.4, True), (0.02, False)])
+def test_what_stands_out_at_a_smaller_step_is_an_error_if_the_gradient_is_off_at_both(off, better):
+    wide = quiet(0.4, 0.2, 0.0002, step=0.1, autodiff=1.4)
+    assert is_better(quiet(off, 0.001, 0.001, step=0.025, autodiff=1.0 + off, significant=True), wide) is better

@@ -200,6 +200,8 @@ def test_where_a_nonfinite_value_is_born():
     assert (cause.code, cause.confidence, cause.line) == ("singular_point", "likely", 42)
     branch = Construct("where_overflow", "train.py", 12, "wp.where(x > 0.0, wp.sqrt(x), 0.0)")
     assert only(ledger(nonfinite=born), lambda found: [branch]).code == "where_overflow"
+    unread = only(ledger(nonfinite=born), context=Context(verdict="agree"))  # of a gradient that is right all the same
+    assert unread.confidence == "possible"
 
 
 def test_the_largest_and_best_supported_comes_first():

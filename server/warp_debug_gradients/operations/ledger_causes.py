@@ -105,7 +105,7 @@ def ledger_causes(
         found += rule(ledger)
     for contextual in (_double_counts, _tape_scope, _seed, _stale, _truncated):
         found += contextual(ledger, context)
-    found += _nonfinite(ledger, find_constructs)
+    found += _nonfinite(ledger, find_constructs, context)
     if not ledger.get("nonfinite"):
         found += _kernels(ledger, find_constructs, context)
     found += _custom_gradients(ledger, context, [cause for _, cause in found])
@@ -438,7 +438,8 @@ def _made_inside(term: TermRow, context: Context) -> Place | None:
     return made if 0 <= first < line < last else None
 
 
-def _nonfinite(ledger: Ledger, find_constructs: FindConstructs | None) -> list[tuple[float, Cause]]:
+def _nonfinite(ledger: Ledger, find_constructs: FindConstructs | None, context: Context) -> list[tuple[float, Cause]]:
+    """An adjoint that is not finite; no more than possible where the gradient is right all the same."""
     born = ledger.get("nonfinite")
     if not born:
         return []
@@ -456,7 +457,8 @@ def _nonfinite(ledger: Ledger, find_constructs: FindConstructs | None) -> list[t
     if branch:
         evidence.append(f"{branch.file}:{branch.line}: {branch.text}")
     where = branch.place if branch else born
-    return [(math.inf, new_cause(code, "likely", born, variables_of([born]), evidence, REPAIRS[code], where))]
+    sure = "possible" if context.verdict == "agree" else "likely"
+    return [(math.inf, new_cause(code, sure, born, variables_of([born]), evidence, REPAIRS[code], where))]
 
 
 def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Context) -> list[tuple[float, Cause]]:

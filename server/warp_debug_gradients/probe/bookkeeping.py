@@ -67,8 +67,12 @@ class Stepper:
         self.kept = kept  # roots whose gradients are looked at after the pass
         self.book = Book()
         self.tape_end: Contents = {}  # what the tape left in the parts that changed after it
-        self._gradients = gradient_holders(recorder)
-        self.products = Products(recorder, self._gradients, *self.runs, step)
+        self._look_for_buffers()
+
+    def _look_for_buffers(self) -> None:
+        """Seeding gives a buffer to an array that had none: `backward(grads={a: g})` makes g its gradient."""
+        self._gradients = gradient_holders(self.recorder)
+        self.products = Products(self.recorder, self._gradients, *self.runs, self.step)
 
     # -- the pass ------------------------------------------------------------------------------
 
@@ -87,6 +91,7 @@ class Stepper:
             self.book.stale = [(n, t) for n, t in before.items() if t.plus or t.minus]
             tape.launches = []
             self.backward(tape, *args, **kwargs)  # seeds only
+            self._look_for_buffers()
             self.book.seed = total(t - before.get(n, Term()) for n, t in self.products.whole().items())
             for stretch in reversed(stretches):
                 first = recording.at(stretch.start)

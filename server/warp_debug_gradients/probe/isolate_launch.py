@@ -70,7 +70,6 @@ def isolate_launches(
     now = Shadows.from_state(recorder.shadows.arena, recorder.shadows.state())
     tape, rows = event.subject, []
     entries = list(tape.launches)
-    holders = gradient_holders(recorder)
     recording = recorder.recording
     runs = [now, *perturbed]
 
@@ -81,6 +80,7 @@ def isolate_launches(
     undo(len(entries), BEFORE)
     tape.launches = []
     backward(tape, *event.args[1:], **event.kwargs)  # seeds only
+    holders = gradient_holders(recorder)  # an array may have been given its buffer as its seed
     last = min(wanted)
     dead = {} if recording.missed else first_touched(recorder.stretches, recording.operations, 0)
     for stretch in reversed(recorder.stretches):

@@ -25,7 +25,7 @@ from .evaluator import DIRECTIONS, direction_key, random_directions
 from .events import Event
 from .isolation import functions_alone, launches_alone, warps_own_check
 from .ledger_passes import Unperturbed, failed
-from .ledger_result import accounted_for, assemble, derivative_of, sampled, settle_noise
+from .ledger_result import accounted_for, assemble, better_step, derivative_of, is_better, sampled, settle_noise
 from .observations import observations
 from .recording import Recorder
 from .shadows import Arena, ArenaFull, Shadows
@@ -36,6 +36,7 @@ BUDGET = 1 << 30  # bytes that the three recordings may hold together, where the
 FIRST = 0.9  # of its budget that the first run may fill: what it holds, the other two hold for certain
 RUNS = ("plus", "minus", "now")
 SHAPE_FILE = "shape.{}.json"  # in the evidence folder: what a check has seen of an iteration's tape
+STEPS_TRIED = 3  # besides the first, where a jump is lost in its noise
 FINE_TAKES = 1.4  # times as long as the coarse round: it records more
 TOO_LATE = ". To record those that put most in singly takes some {} s more, and {} s were left"
 
@@ -95,13 +96,9 @@ class LedgerRun:
         directions = random_directions(self.x0, direction_key(self.parameter), DIRECTIONS)
         self.v = directions[min(self.direction, len(directions) - 1)]
         self.arenas = {name: Arena(self.session.job["evidence"], self.budget) for name in RUNS}
-        ledger = self._as_seen()
-        if ledger is None:
-            self.arenas["plus"].limit = int(FIRST * self.budget)
-            first = self._perturbed("plus", 1.0, None)
-            self.arenas["plus"].limit = self.budget
-            shape = first["shape"]
-            ledger = self._round(first, None) if shape is None else self._coarse_to_fine(shape)
+        started = time.perf_counter()
+        ledger = self._at_step()
+        ledger = self._at_better_step(ledger, time.perf_counter() - started)
         recorded = [s for name, s in self.seconds if name in ("plus", "minus")]
         books = [s for name, s in self.seconds if name == "now"]
         ledger["timing"] = {
@@ -112,6 +109,39 @@ class LedgerRun:
         }
         if self.isolate:
             ledger["isolated"] += functions_alone(self.session)
+        return ledger
+
+    def _at_step(self) -> dict[str, Any]:
+        """The ledger at `self.step`."""
+        ledger = self._as_seen()
+        if ledger is None:
+            self.arenas["plus"].limit = int(FIRST * self.budget)
+            first = self._perturbed("plus", 1.0, None)
+            self.arenas["plus"].limit = self.budget
+            shape = first["shape"]
+            ledger = self._round(first, None) if shape is None else self._coarse_to_fine(shape)
+        return ledger
+
+    def _at_better_step(self, ledger: dict[str, Any], took: float) -> dict[str, Any]:
+        """The ledger of the step at which it tells most: the check's own is the best for the objective alone.
+
+        took: seconds of the first.
+        """
+        factor = better_step(ledger)
+        for _ in range(STEPS_TRIED if factor else 0):
+            if self.session.deadline - time.perf_counter() < FINE_TAKES * took:
+                break
+            before, self.step, self.runs = self.step, self.step * factor, {}
+            try:
+                other = self._at_step()
+            except NoLedger:  # a branch of the host program, or no time
+                other = None
+            if other is None or not is_better(other, ledger):
+                self.step = before
+                break
+            ledger = other
+            if better_step(ledger) != factor:
+                break
         return ledger
 
     def _as_seen(self) -> dict[str, Any] | None:

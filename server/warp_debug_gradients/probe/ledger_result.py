@@ -7,11 +7,24 @@ from typing import Any
 
 from .check import relative
 from .cuts import Cuts
-from .ledger import Jump, Term, book, by_weight, group_jumps, is_flat, is_significant, labelled_term
+from .ledger import (
+    SIGNIFICANT_NOISE,
+    SIGNIFICANT_SHARE,
+    Jump,
+    Term,
+    book,
+    by_weight,
+    group_jumps,
+    is_flat,
+    is_significant,
+    labelled_term,
+)
 from .ledger_passes import Passes
 
 FLOAT32 = 1.2e-7
 ACCOUNTED = 0.1  # of AD - FD may be something else
+LARGER, SMALLER = 4.0, 0.25  # factors of the step
+KEPT = 0.5  # of AD - FD that is there at a smaller step as well, if it is an error
 
 
 def derivative_of(plus: float, now: float, minus: float, step: float) -> Term | None:
@@ -87,6 +100,38 @@ def settle_noise(ledger: dict[str, Any]) -> None:
     ledger["jumps"].sort(key=by_weight)
     terms = (ledger["jumps"], [ledger["seed"], ledger["unrecorded"]], ledger["stale"], ledger["truncated"])
     ledger["flat"] = ledger["nonfinite"] is None and is_flat(*terms, ledger["stretches"])
+
+
+def better_step(ledger: dict[str, Any]) -> float | None:
+    """A factor for the step, where a jump would count but for its noise; None where none does.
+
+    Round-off, which `error` estimates, asks for a larger step; what is above it is curvature, and asks for a smaller one.
+    """
+    if not ledger["flat"] or ledger["nonfinite"] is not None or ledger["stretches"]:
+        return None
+    hidden = _hidden(ledger)
+    if not hidden > SIGNIFICANT_SHARE * abs(ledger["finite_difference"]):
+        return None
+    return SMALLER if hidden > SIGNIFICANT_NOISE * ledger["error"] else LARGER
+
+
+def is_better(other: dict[str, Any], ledger: dict[str, Any]) -> bool:
+    """Whether the same ledger at another step tells more than a flat one.
+
+    What stands out at a larger step alone is a kink that it crosses. At a smaller step it is an error if AD is off at
+    both steps.
+    """
+    if other["nonfinite"] is not None or other["stretches"]:
+        return False
+    if other["flat"]:
+        return _hidden(other) < _hidden(ledger)
+    off, before = (abs(each["autodiff"] - each["finite_difference"]) for each in (other, ledger))
+    return other["step"] < ledger["step"] and off >= KEPT * before > SIGNIFICANT_SHARE * abs(other["finite_difference"])
+
+
+def _hidden(ledger: dict[str, Any]) -> float:
+    """The largest jump within its noise."""
+    return max((abs(j["value"]) for j in ledger["jumps"] if not j["significant"]), default=0.0)
 
 
 def accounted_for(ledger: dict[str, Any]) -> bool:
