@@ -216,9 +216,9 @@ class Recorder:
         cuts, op = self.cuts, operation.index
         single = cuts is None or self.is_single(op)
         for access in operation.accesses:  # what nobody has seen yet: the source of a copy, the parameter in a stretch
-            if access.number not in self.roots and access.read and not access.written:
-                if single or self._is_parameter(access.base):
-                    self._sync(access, op, BEFORE)
+            unseen = access.number not in self.roots and access.read and not access.written
+            if unseen and (single or self._is_parameter(access.base)):
+                self._sync(access, op, BEFORE)
         if cuts is None or single:
             for access in operation.accesses:
                 if access.written:
