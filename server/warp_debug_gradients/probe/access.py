@@ -14,7 +14,7 @@ import operator
 import weakref
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 MAX_ROUNDS = 12  # each round extends alias chains by one link at least; real kernels need two or three
@@ -48,6 +48,12 @@ class Access:
     stored: bool = False
     elementwise: bool = True
     certain: bool = True
+
+    @cached_property
+    def usage(self) -> tuple[bool, bool, bool, bool]:
+        """(read, written, only added to, threads load other elements than their own), when nothing more is noted."""
+        only_added = self.accumulated and not self.loaded and not self.stored
+        return self.read, self.written, only_added, self.loaded and not self.elementwise
 
     def note(self, what: str, elementwise: bool) -> None:
         self.read |= what in ("load", "accumulate", "update", "unknown")

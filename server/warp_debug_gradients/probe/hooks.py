@@ -108,7 +108,7 @@ def _patch_array(wp: Any, hub: Hub) -> None:
             return
         if hub.unseen():
             original_init(self, *args, **kwargs)
-        elif hub.count < hub.idle_before and hub.is_idle("create"):
+        elif hub.passes_over_creation():
             hub.count_only(original_init, (self, *args), kwargs)
         else:
             hub.run("create", self, original_init, (self, *args), kwargs)

@@ -41,6 +41,7 @@ class Hub:
         self._thread = get_ident()
         self._following = False
         self.idle_before = 0  # events below this number are only counted, but for backward: nobody waits for them
+        self.creations: frozenset[int] | set[int] | None = None  # those that are told as events; None: all
         self._patches: list[Patch] = []
 
     def patch(self, owner: Any, name: str, wrapper: Any) -> None:
@@ -76,6 +77,11 @@ class Hub:
 
     def is_idle(self, kind: str) -> bool:
         return kind != "backward" and self.graphs.active is None
+
+    def passes_over_creation(self) -> bool:
+        """Whether the next event, an array that is made, is only counted: nobody asks for it."""
+        waits = self.creations is None or self.count in self.creations
+        return (not waits or self.count < self.idle_before) and self.is_idle("create")
 
     def count_only(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An event that nobody waits for: the fast path of evaluations."""

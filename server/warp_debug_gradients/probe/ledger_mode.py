@@ -270,6 +270,7 @@ class LedgerRun:
         recorder.parameter = self.parameter["serial"]
         recorder.early_loss = self.plan["early_losses"].get(str(self.target))
         recorder.enter_open_tape()
+        self.registry.only_numbers = not recorder.detailed
         raise Ended(recorder)
 
     def _answer(self, descriptor: int, pid: int) -> dict[str, Any]:

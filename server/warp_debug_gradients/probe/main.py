@@ -422,6 +422,7 @@ class Director:
             self.ledgers.append(LedgerRun(self.session, self, plan).run())
         except Ended as child:
             self.measurement = self.inner = self.session.hub.listener = child.recorder  # nobody else listens
+            self.session.hub.creations = child.recorder.creations
             return
         if not self._pending:
             self.session.stop("enough")

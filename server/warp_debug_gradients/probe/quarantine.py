@@ -73,7 +73,7 @@ def _unshare_memory(keep: set[int]) -> None:
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as stream:
-        mapped = [line.split()[:5] for line in stream]
+        mapped = [line.split()[:5] for line in stream if "s " in line]  # mostly shared ones: hundreds are not
     kept = {os.fstat(descriptor).st_ino for descriptor in keep}
     for span, access, _, _, inode in mapped:
         if not (access.startswith("rw") and access.endswith("s")) or int(inode) in kept:

@@ -15,13 +15,14 @@ from .arrays import arrays_in, extent, first_scalar, is_array, overwrite, scalar
 from .cuts import Cuts, Part, Shape
 from .events import Event
 from .recorded import Access, Operation, Recording, Write
-from .registry import Registry, root, span
+from .registry import SERIAL, Registry, root, span
 from .shadows import BEFORE, WRITTEN, ArenaFull, Shadows, is_zero
 from .tapes import recorded_arrays
 from .trace import LAUNCHES, Watch
 from .warp_gradcheck import is_disabled
 
 SILENT = frozenset({"create", "numpy", "bridge", "tape_enter", "tape_exit", "tape_zero", "tape_reset"})
+UNDERIVED = (True, True, False, False)  # `Access.usage` of an argument of which the kernel's source does not tell
 WRITES = {"zero_": "zero_()", "fill_": "fill_()", "assign": "assign()", "copy": "wp.copy"}
 
 
@@ -63,9 +64,14 @@ class Recorder:
         self._touched: list[Access] = []
         self._numbers: dict[int, int] = {}
         self._meets = False  # whether the tape meets the arrays of this event
-        self._inside: dict[Part, Any] = {}  # what the stretch that is being recorded has touched
+        self._inside: dict[Part, Access] = {}  # what the stretch that is being recorded has touched
 
     # -- hook interface ------------------------------------------------------------------------
+
+    @property
+    def creations(self) -> set[int]:
+        """The events that are told though they create an array: of others only the array is."""
+        return {each["event"] for each in (self.item, self.early_loss) if each is not None}
 
     def created(self, array: Any) -> None:
         self.registry.created(array)
@@ -79,24 +85,32 @@ class Recorder:
         if self.early_loss is not None and self.early_loss["event"] == event.index:
             loss = self.registry.find(self.early_loss["serial"])
             self.early_value = first_scalar(loss) if loss is not None else None
-        new = event.subject is not self.recording.tape or event.replay is not None
-        if (event.kind == "tape_enter" and new) or (event.kind == "tape_reset" and not new):
-            self._begin(event.subject, event.replay)
-        elif event.kind == "tape_enter":
-            self.recording.reentered = True
-        elif event.kind == "backward":
-            if self.call == self.target:
-                self.at_target(self, event)
-            elif event.subject is self.recording.tape:
-                self.recording.swept, self.recording.reentered = len(event.subject.launches), False
+        kind = event.kind
+        if kind == "backward":
+            self._before_backward(event)
             return
+        if kind in ("tape_enter", "tape_reset"):
+            self._before_tape(event)
         tape = event.tape
         self._meets = tape is not None and tape is self.recording.tape
-        self._touched = [] if event.kind in SILENT else self._accesses(event)
+        self._touched = [] if kind in SILENT else self._accesses(event)
         if tape is not None and self._meets:
             self._before_count = event.replay.entries.start if event.replay is not None else len(tape.launches)
             if self._touched and self.recording.overflow is None:
-                self._guarded(self._sync_before, event.kind in LAUNCHES)
+                self._guarded(self._sync_before, kind in LAUNCHES)
+
+    def _before_tape(self, event: Event) -> None:
+        new = event.subject is not self.recording.tape or event.replay is not None
+        if new == (event.kind == "tape_enter"):
+            self._begin(event.subject, event.replay)
+        elif event.kind == "tape_enter":
+            self.recording.reentered = True
+
+    def _before_backward(self, event: Event) -> None:
+        if self.call == self.target:
+            self.at_target(self, event)
+        elif event.subject is self.recording.tape:
+            self.recording.swept, self.recording.reentered = len(event.subject.launches), False
 
     def after(self, event: Event) -> None:
         if event.kind == "backward":
@@ -160,7 +174,7 @@ class Recorder:
         return self._numbers.get(self._identity(base), -1)
 
     def _identity(self, base: Any) -> int:
-        serial = self.registry.serial(base)
+        serial = base.__dict__.get(SERIAL, -1)
         return serial if serial >= 0 else -int(base.ptr)
 
     def _guarded(self, sync: Callable[..., Any], *args: Any) -> None:
@@ -178,16 +192,21 @@ class Recorder:
     def _sync_before(self, launched: bool) -> None:
         """The contents that the next operation meets. launched: else new memory may not have its content yet."""
         op, cuts = self._before_count, self.cuts
-        begins = cuts is None or cuts.begins(op)
+        if cuts is None:
+            for access in self._touched:
+                if launched or access.number in self.roots:
+                    self._sync(access, op, BEFORE)
+            return
+        begins = cuts.begins(op)
         for access in self._touched:
             new = access.number not in self.roots
-            if self.detailed and cuts is not None and access.part not in self.blank:
+            if self.detailed and access.part not in self.blank:
                 self._note_blank(access)
             if begins:
                 if launched or not new:
-                    self._sync(access.base, access.part, op, BEFORE)
-            elif launched and new and cuts is not None and cuts.outlives(access.part, cuts.stretch(op)):
-                self._sync(access.base, access.part, op, BEFORE)
+                    self._sync(access, op, BEFORE)
+            elif launched and new and cuts.outlives(access.part, cuts.stretch(op)):
+                self._sync(access, op, BEFORE)
 
     def _note_blank(self, access: Access) -> None:
         base, size = access.base, access.high - access.low
@@ -197,20 +216,20 @@ class Recorder:
         cuts, op = self.cuts, operation.index
         single = cuts is None or self.is_single(op)
         for access in operation.accesses:  # what nobody has seen yet: the source of a copy, the parameter in a stretch
-            unseen = access.read and not access.written and access.number not in self.roots
+            unseen = access.number not in self.roots and access.read and not access.written
             if unseen and (single or self._is_parameter(access.base)):
-                self._sync(access.base, access.part, op, BEFORE)
+                self._sync(access, op, BEFORE)
         if cuts is None or single:
             for access in operation.accesses:
                 if access.written:
-                    self._sync(access.base, access.part, op, WRITTEN)
+                    self._sync(access, op, WRITTEN)
             return
-        self._inside.update((access.part, access.base) for access in operation.accesses)
+        self._inside.update((access.part, access) for access in operation.accesses)
         if cuts.ends(op):
             stretch = cuts.stretch(op)
-            for part, base in self._inside.items():
+            for part, access in self._inside.items():
                 if cuts.outlives(part, stretch):
-                    self._sync(base, part, stretch.start, WRITTEN)
+                    self._sync(access, stretch.start, WRITTEN)
             self._inside.clear()
 
     def _is_parameter(self, base: Any) -> bool:
@@ -218,11 +237,11 @@ class Recorder:
         array = self.registry.find(self.parameter)
         return array is not None and root(array) is base
 
-    def _sync(self, base: Any, part: Part, op: int, phase: int) -> None:
-        number, low, high = part
-        if low < high and base.device.is_cpu and self.shadows is not None:
-            self.roots[number] = base
-            self.shadows.sync(number, base, op, phase, low, high)
+    def _sync(self, access: Access, op: int, phase: int) -> None:
+        base = access.base
+        if access.low < access.high and self.shadows is not None and base.device.is_cpu:
+            self.roots[access.number] = base
+            self.shadows.sync(access.number, base, op, phase, access.low, access.high)
 
     def access(
         self, label: str, array: Any, read: bool, written: bool, accumulated: bool = False, neighbours: bool = False
@@ -232,12 +251,13 @@ class Recorder:
             base, low, high = array, 0, array.capacity
         else:
             base, (low, high) = root(array), span(array)
-            low, high = max(low - base.ptr, 0), min(high - base.ptr, base.capacity)
+            high = min(high - base.ptr, base.capacity)
+            low = min(max(low - base.ptr, 0), high)
         identity = self._identity(base)
         number = self._numbers.get(identity, -1)
         if number < 0 and self._meets:
             number = self._numbers[identity] = len(self._numbers)
-        return Access(label, array, read, written, accumulated, base, number, min(low, high), high, neighbours)
+        return Access(label, array, read, written, accumulated, base, number, low, high, neighbours)
 
     def _accesses(self, event: Event) -> list[Access]:
         kind = event.kind
@@ -258,13 +278,10 @@ class Recorder:
         return []
 
     def _launch_accesses(self, kernel: Any, inputs: Any, outputs: Any) -> list[Access]:
-        found = []
-        for label, array, how in self._arguments.labelled(kernel, inputs, outputs):
-            only_added = how is not None and bool(how.accumulated and not how.loaded and not how.stored)
-            read, written = how is None or how.read, how is None or how.written
-            neighbours = how is not None and how.loaded and not how.elementwise
-            found.append(self.access(label, array, read, written, only_added, neighbours))
-        return found
+        return [
+            self.access(label, array, *(UNDERIVED if how is None else how.usage))
+            for label, array, how in self._arguments.labelled(kernel, inputs, outputs)
+        ]
 
     def _add(self, event: Event, entries: list[Any]) -> None:
         place = None
@@ -281,7 +298,9 @@ class Recorder:
                 kernel = entry[0]
                 launched = kernel is event.subject and len(entries) == 1
                 accesses = self._touched if launched else self._launch_accesses(kernel, entry[3] or (), entry[4] or ())
-                operation = Operation(index, kernel.key, place, accesses, _definition(kernel), is_disabled(kernel))
+                operation = Operation(index, kernel.key, place, accesses)
+                if self.detailed:
+                    operation.definition, operation.disabled = _definition(kernel), is_disabled(kernel)
             self.recording.operations.append(operation)
             if self.recording.overflow is None:
                 self._guarded(self._sync_written, operation)

@@ -151,21 +151,19 @@ class LaunchArguments:
             self._kernels[id(kernel)] = known
         return known
 
-    def labelled(self, kernel: Any, inputs: Any, outputs: Any) -> list[tuple[str, Any, Any]]:
-        """[(label, array, access)] for the arguments of one launch; access is None where it could not be derived."""
+    def labelled(self, kernel: Any, inputs: Any, outputs: Any) -> Iterator[tuple[str, Any, Any]]:
+        """(label, array, access) of the arguments of one launch; access is None where it could not be derived."""
         _, described, access = self._described(kernel)
-        found: list[tuple[str, Any, Any]] = []
         for (label, whole), value in zip(described, (*inputs, *outputs), strict=False):  # of every launch: be quick
             if is_array(value):
                 if whole is None or whole.read or whole.written:
-                    found.append((label, value, whole))
+                    yield label, value, whole
             elif value.__class__ not in PLAIN:
                 for path, array in arrays_in(value):
                     full = f"{label}.{path}" if path else label
                     how = access.get(full)
                     if how is None or how.read or how.written:
-                        found.append((full, array, how))
-        return found
+                        yield full, array, how
 
     def of(self, kernel: Any, inputs: Any, outputs: Any) -> list[tuple[Any, bool, bool]]:
         """[(array, read, written)] for the arguments of one launch."""

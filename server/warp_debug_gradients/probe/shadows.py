@@ -17,8 +17,7 @@ import ctypes
 import mmap
 import os
 import tempfile
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +30,11 @@ COMPARED_WHOLE = 4096  # bytes up to which nobody looks for the part that change
 NEARLY_ALL = 0.75  # of a root: a change of more is kept as one of the whole root, which is undone without copying
 ZEROS = -1  # where a change has its old bytes if they were zero
 
+FEW_ZEROS = 4096  # bytes that are compared with zeros at hand
+
 LIBC = ctypes.CDLL(None)
+_few_zeros = ctypes.create_string_buffer(FEW_ZEROS)
+_zeros_at = ctypes.addressof(_few_zeros)
 _memcmp = LIBC.memcmp
 _memcmp.argtypes, _memcmp.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int
 _pwrite = LIBC.pwrite
@@ -110,8 +113,7 @@ class Arena:
             self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
 
 
-@dataclass(slots=True)
-class Change:
+class Change(NamedTuple):
     """One range of one root that changed at a position. at: offset of the old bytes in the arena, or ZEROS."""
 
     op: int
@@ -131,25 +133,30 @@ class Shadows:
         self.bytes: dict[int, np.ndarray] = {}  # root -> uint8 view, shape (capacity,)
         self.log: list[Change] = []
         self.first_touch: dict[int, int] = {}  # root -> the operation that met it first
-        self._seen: dict[int, Ranges | None] = {}  # what of a root has been looked at; None: all of it
+        self._seen: dict[int, Ranges] = {}  # what has been looked at of a root, where that is not all of it
         self._blank: set[int] = set()  # roots that have been zero so far: their shadow has no memory yet
 
     def sync(self, root: int, array: Any, op: int, phase: int, low: int = 0, high: int | None = None) -> bool:
         """Compare bytes [low, high) of the root with its shadow; log what changed. True where something did."""
-        known = self.place.get(root)
+        pointer, known = array.ptr, self.place.get(root)
         if known is None:
             known = self._enter(root, array.capacity, op)
+            if low == 0 and (high is None or high == known[1]):
+                self._take(root, pointer, 0, known[1])
+                return False
+            self._seen[root] = Ranges()
         at, size = known
-        high = size if high is None else high
-        if self._seen[root] is not None:
-            self._look(root, array.ptr, low, high)
+        if high is None:
+            high = size
+        if root in self._seen and self._look(root, pointer, low, high):
+            return False
         blank = root in self._blank
         if blank:
-            same = is_zero(array.ptr + low, high - low)
+            same = is_zero(pointer + low, high - low)
         else:
-            same = _memcmp(array.ptr + low, self.arena.address + at + low, high - low) == 0
+            same = _memcmp(pointer + low, self.arena.address + at + low, high - low) == 0
         if not same:
-            self._log(root, array.ptr, op, phase, low, high, blank)
+            self._log(root, pointer, op, phase, low, high, blank)
         return not same
 
     def sync_seen(self, root: int, array: Any, op: int, phase: int) -> None:
@@ -162,23 +169,26 @@ class Shadows:
         self.first_touch[root] = op
         place = self.place[root] = (self.arena.reserve(size), size)
         self.bytes[root] = self.arena.view(*place)
-        self._seen[root] = Ranges()
         self._blank.add(root)
         return place
 
-    def _look(self, root: int, pointer: int, low: int, high: int) -> None:
-        """Take what has not been looked at yet as it is: it was so all along."""
+    def _take(self, root: int, pointer: int, low: int, high: int) -> None:
+        """The shadow's first content of a range."""
+        if not is_zero(pointer + low, high - low):
+            self.arena.hold(high - low)
+            self.arena.write(self.place[root][0] + low, pointer + low, high - low)
+            self._blank.discard(root)
+
+    def _look(self, root: int, pointer: int, low: int, high: int) -> bool:
+        """Take what has not been looked at yet as it is: it was so all along. True where that is the whole range."""
         seen = self._seen[root]
-        assert seen is not None
-        at, size = self.place[root]
-        for first, last in seen.missing(low, high):
-            if not is_zero(pointer + first, last - first):
-                self.arena.hold(last - first)
-                self.arena.write(at + first, pointer + first, last - first)
-                self._blank.discard(root)
+        missing = seen.missing(low, high)
+        for first, last in missing:
+            self._take(root, pointer, first, last)
         seen.add(low, high)
-        if seen.covers(0, size):
-            self._seen[root] = None
+        if seen.covers(0, self.place[root][1]):
+            del self._seen[root]
+        return missing == [(low, high)]
 
     def _log(self, root: int, pointer: int, op: int, phase: int, low: int, high: int, blank: bool) -> None:
         known, (place, size), whole = self.bytes[root], self.place[root], high - low
@@ -300,7 +310,9 @@ _shared_zeros = [np.zeros(0, np.uint8)]
 
 
 def is_zero(address: int, size: int) -> bool:
-    """Whether every byte is zero: the first is, and each equals the next."""
+    """Whether every byte is zero: of more than a few, the first is, and each equals the next."""
+    if size <= FEW_ZEROS:
+        return _memcmp(address, _zeros_at, size) == 0
     return ctypes.c_uint8.from_address(address).value == 0 and _memcmp(address, address + 1, size - 1) == 0
 
 

@@ -186,7 +186,7 @@ class Watch:
         kernel = event.subject
         if kernel.key in self.races:
             return
-        given = self.tapes.arguments.labelled(kernel, *event.launch_arguments)
+        given = list(self.tapes.arguments.labelled(kernel, *event.launch_arguments))
         read = {a.ptr for _, a, how in given if how is not None and how.loaded and not how.elementwise}
         if any(a.ptr in read and how is not None and how.stored for _, a, how in given):
             self.races[kernel.key] = names.place(self.origins.frame(3))
