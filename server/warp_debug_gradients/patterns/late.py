@@ -44,6 +44,7 @@ def _kept(source: SourceFile, block: list[ast.stmt]) -> Iterator[Hit]:
         )
         if (
             used is None
+            or not isinstance(statement, ast.Assign)
             or name in _names(statement.value, ast.Load)
             or others
             or any(name in _names(s, ast.Store) for s in block[:used])

@@ -129,7 +129,7 @@ class LedgerRun:
         """
         factor = better_step(ledger)
         for _ in range(STEPS_TRIED if factor else 0):
-            if self.session.deadline - time.perf_counter() < FINE_TAKES * took:
+            if factor is None or self.session.deadline - time.perf_counter() < FINE_TAKES * took:
                 break
             before, self.step, self.runs = self.step, self.step * factor, {}
             try:
