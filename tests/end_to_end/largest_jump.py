@@ -74,7 +74,7 @@ def is_fault(entry: Entry, ledger: dict[str, Any], cause: str, lines: set[tuple[
     for row in ledger.get("overwrites") or []:
         reader = row.get("reader") or {}
         if (reader.get("file"), reader.get("line")) == (entry.row.get("file"), entry.row.get("line")):
-            places += [p for p in (row.get("writer"), row) if p for p in _places(p)]
+            places += [*_places(row.get("writer") or {}), *_places(row)]
     near = any(name == file and abs(line - at) <= NEAR for name, at in places for file, line in lines)
     called = str(entry.row.get("function")) in calls_at(lines, folder)
     return near or called or bool(kernels_of(lines, folder) & {str(entry.row.get("kernel"))})

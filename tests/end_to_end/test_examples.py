@@ -63,19 +63,12 @@ def test_a_situation_is_called_by_its_name(program, tmp_path):
 
 def test_the_ledger_follows_a_seed_that_becomes_the_gradient_of_an_array_without_one(tmp_path):
     """`backward(grads={a: g})` where a has no buffer: g is its gradient from then on."""
-    answer = truths.call(
-        "bisect-steps", truths.named("seed_mismatch-repaired"), folder_of("seed_mismatch-repaired", tmp_path)
-    )
-    result = answer.result
+    program = truths.named("seed_mismatch-repaired")
+    result = truths.call("bisect-steps", program, program.copy(tmp_path / program.folder.name)).result
     assert result["verdict"] == "agree"
     assert result["flat"], result["message"]
     assert result["causes"] == []
     assert next(j for j in result["jumps"] if j["kernel"] == "listen")["noise"] < 0.01
-
-
-def folder_of(name, tmp_path):
-    program = truths.named(name)
-    return program.copy(tmp_path / program.folder.name)
 
 
 def test_every_cause_has_an_example():

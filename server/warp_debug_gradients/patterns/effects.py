@@ -26,7 +26,6 @@ from warp_debug_gradients.patterns.values import (
     TapeValue,
     Warp,
     arrays_in,
-    gradient_reads,
     host_sources,
 )
 
@@ -136,11 +135,7 @@ def set_item(rehearsal: Rehearsal, owner: Any, key: Any, target: ast.Subscript, 
             rehearsal.rebound.append((owner, value, ast.unparse(target.value)))
         owner.children[key.value] = value
     elif isinstance(owner, Host) and owner.view is not None:
-        arrays, grads = host_sources([value])
-        rehearsal.emit(
-            "host_write", node, array=owner.view, of_grad=owner.of_grad, arrays=list(arrays), grads=list(grads),
-            reads=gradient_reads([value]),
-        )  # fmt: skip
+        rehearsal.emit("host_write", node, array=owner.view, of_grad=owner.of_grad, **host_sources([value]).listed())
 
 
 def held(container: Any) -> list[Any]:
@@ -318,7 +313,7 @@ def _library(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], k
     if short in ("SGD", "Adam", "AdamW", "LBFGS", "RMSprop"):
         return Optimizer([a for v in args[:1] for a in arrays_in(v)])
     if short == "mean" and args:
-        rehearsal.emit("reduced", node, arrays=list(host_sources(args)[0]), what="mean")
+        rehearsal.emit("reduced", node, arrays=list(host_sources(args).arrays), what="mean")
     known = name.startswith(("numpy", "np.", "math", "time", "os", "sys", "json", "argparse", "matplotlib", "plt"))
     if not known and any(arrays_in(v) for v in [*args, *keywords.values()]):
         return _foreign(rehearsal, node, args, keywords, None)

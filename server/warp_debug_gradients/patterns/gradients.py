@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from warp_debug_gradients.patterns.events import Event
 from warp_debug_gradients.patterns.hits import Hit, Pattern, Spot
-from warp_debug_gradients.patterns.story import Story, made, within
+from warp_debug_gradients.patterns.story import Story, made, same_pass, within
 from warp_debug_gradients.patterns.values import Array, TapeValue
 
 NEVER_ZEROED = Pattern(
@@ -244,15 +244,14 @@ def _read_early(story: Story) -> Iterator[Hit]:
         root = event.array.root
         mine = [
             b for b in backwards
-            if (b.loops[: len(event.loops)], b.visit[: len(event.visit)]) == (event.loops, event.visit)
-            and any(a.root is root for a in b.arrays)
+            if same_pass(b, event) and any(a.root is root for a in b.arrays)
         ]  # fmt: skip
         if not mine or any(b.order < event.order for b in mine) or id(event.node) in said:
             continue
         later = [
             e for e in story.events[mine[0].order :]
             if (root in [a.root for a in _reads(e)] or (e.kind == "host_use" and e.array and e.array.root is root))
-            and (e.loops[: len(event.loops)], e.visit[: len(event.visit)]) == (event.loops, event.visit)
+            and same_pass(e, event)
         ]  # fmt: skip
         if not later:
             said.add(id(event.node))
@@ -291,7 +290,7 @@ def _left_behind(story: Story) -> Iterator[Hit]:
             backwards.append(event)
         if event.kind not in ("step", "host_read") or not event.loops or id(event.node) in said:
             continue
-        mine = [b for b in backwards if within(b, event.loops) and b.visit[: len(event.visit)] == event.visit]
+        mine = [b for b in backwards if same_pass(b, event)]
         new = [a for b in mine for a in b.arrays]
         for array in _reads(event):
             named = array.root.name and any(a.root.name == array.root.name and a.requires_grad for a in new)

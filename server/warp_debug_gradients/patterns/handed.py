@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from warp_debug_gradients.patterns.events import Event
 from warp_debug_gradients.patterns.hits import Hit, Pattern
-from warp_debug_gradients.patterns.story import Story, made, within, writes
+from warp_debug_gradients.patterns.story import Story, made, same_pass, writes
 from warp_debug_gradients.patterns.values import Array, GradOf, TapeValue
 
 HALF_HANDED = Pattern(
@@ -19,6 +19,8 @@ HALF_HANDED = Pattern(
 
 def check(story: Story) -> Iterator[Hit]:
     """Backward calls that are seeded with the gradient of what an earlier call's tape began with."""
+    if not any(e.seeds for e in story.events):
+        return
     inputs = {tape: set(_loaded(story, tape)) for tape in {e.tape for e in story.events if e.tape is not None}}
     written = {a.root for e in story.events if e.tape is not None for a, _ in writes(e)}
     by_hand = any(e.kind == "seed_write" and e.array is not None and e.array.root in written for e in story.events)
@@ -70,7 +72,7 @@ def _loaded(story: Story, tape: TapeValue) -> Iterator[Array]:
 
 def _given_here(story: Story, array: Array, enter: Event) -> bool:
     return any(
-        within(e, enter.loops) and e.visit[: len(enter.visit)] == enter.visit
+        same_pass(e, enter)
         for e in story.events[: enter.order]
         if (e.kind == "alloc" and e.array is array) or any(a.root is array for a, _ in writes(e))
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from warp_debug_gradients.patterns.hits import STRONG, Hit, Pattern, Spot, hit
 from warp_debug_gradients.patterns.source import SourceFile
-from warp_debug_gradients.patterns.story import Story, within
+from warp_debug_gradients.patterns.story import Story, same_pass, within
 
 KEPT = Pattern(
     "gradient kept for the next iteration", "stale_gradient",
@@ -34,8 +34,10 @@ def _blocks(source: SourceFile) -> Iterator[list[ast.stmt]]:
 def _kept(source: SourceFile, block: list[ast.stmt]) -> Iterator[Hit]:
     swept = next((k for k, s in enumerate(block) if any(n.attr == "backward" for n in _attributes(s))), len(block))
     for last, statement in enumerate(block):
-        target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-        if last <= swept or not isinstance(target, ast.Name | ast.Attribute) or not _gradients(statement):
+        if last <= swept or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name | ast.Attribute) or not _gradients(statement):
             continue
         name = ast.unparse(target)
         others = [s for k, s in enumerate(block) if k != last and _gradients(s)]
@@ -44,7 +46,6 @@ def _kept(source: SourceFile, block: list[ast.stmt]) -> Iterator[Hit]:
         )
         if (
             used is None
-            or not isinstance(statement, ast.Assign)
             or name in _names(statement.value, ast.Load)
             or others
             or any(name in _names(s, ast.Store) for s in block[:used])
@@ -89,9 +90,9 @@ def _handed_on(story: Story) -> Iterator[Hit]:
             calls = [
                 e for e in story.events[: event.order]
                 if e.kind == "backward" and any(a.root is root for a in e.arrays)
-                and within(e, event.loops) and e.visit[: len(event.visit)] == event.visit
+                and same_pass(e, event)
             ]  # fmt: skip
-            earlier = own and within(own[-1], event.loops) and own[-1].visit[: len(event.visit)] != event.visit
+            earlier = own and within(own[-1], event.loops) and not same_pass(own[-1], event)
             if earlier and calls and own[-1].order < calls[0].order:
                 said.add(id(event.node))
                 yield story.report(

@@ -70,8 +70,6 @@ def _along_the_tape(story: Story) -> Iterator[Hit]:
     said: set[tuple[int, int]] = set()
     clones: dict[Array, Array] = {}  # whose values they hold
     for event in story.events:
-        if event.kind == "copy" and event.what == "clone" and event.array is not None and event.other is not None:
-            clones[event.array] = event.other.root
         if event.kind == "backward" and event.subject:
             pending.pop(event.subject, None)
             done.add(event.subject)
@@ -82,9 +80,8 @@ def _along_the_tape(story: Story) -> Iterator[Hit]:
         for array, touch in writes(event):
             if event.other is not None and clones.get(event.other) is array.root:
                 continue  # its own values
-            clones = {clone: source for clone, source in clones.items() if array.root not in (source, clone.root)} | (
-                {event.array: event.other.root} if event.what == "clone" and event.array and event.other else {}
-            )
+            for clone in [c for c, source in clones.items() if array.root in (source, c.root)]:
+                del clones[clone]
             late = (
                 event.kind == "host_write"
                 and event.tape is not None
@@ -107,6 +104,8 @@ def _along_the_tape(story: Story) -> Iterator[Hit]:
                     if key not in said:
                         said.add(key)
                         yield _overwrite(story, event, read, array)
+        if event.kind == "copy" and event.what == "clone" and event.array is not None and event.other is not None:
+            clones[event.array] = event.other.root
         if event.kind == "rebind" and any(e.kind == "tape_enter" for e in story.events) and event.arrays:
             yield story.report(ALIASED_STATES, event, f"an element of {event.what} is bound to another one",
                                strong=bool(event.loops or event.tape))  # fmt: skip

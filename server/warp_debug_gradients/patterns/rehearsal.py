@@ -40,7 +40,6 @@ from warp_debug_gradients.patterns.values import (
     TapeValue,
     Warp,
     arrays_in,
-    gradient_reads,
     host_sources,
 )
 
@@ -174,7 +173,7 @@ class Rehearsal:
         """A fresh array made at `node`; `grads` are in the numbers that it is made of, read by the events `reads`."""
         assert self.source is not None
         array = Array("", self.source, node, visit=tuple(self.visit), **fields)
-        self.emit("alloc", node, array=array, grads=list(grads), reads=list(reads))
+        self.emit("alloc", node, array=array, grads=list(grads), reads=sorted(reads))
         return array
 
     def symbol(self, name: str, node: ast.AST) -> Symbol:
@@ -370,11 +369,7 @@ class Rehearsal:
         known = self.value(node.target, env)
         value = self.value(node.value, env)
         if isinstance(known, Host) and known.view is not None:
-            arrays, grads = host_sources([value])
-            self.emit(
-                "host_write", node, array=known.view, of_grad=known.of_grad, arrays=list(arrays), grads=list(grads),
-                reads=gradient_reads([value]),
-            )  # fmt: skip
+            self.emit("host_write", node, array=known.view, of_grad=known.of_grad, **host_sources([value]).listed())
             return
         if isinstance(node.op, ast.Add):
             self.added(node, known, value)
@@ -394,9 +389,10 @@ class Rehearsal:
 
     def added(self, node: ast.AST, known: Any, value: Any) -> None:
         """A gradient is added to a number on the host that holds an earlier reading of the same one."""
-        both = {a.root for a in host_sources([known])[1]} & {a.root for a in host_sources([value])[1]}
+        added = host_sources([value])
+        both = {a.root for a in host_sources([known]).grads} & {a.root for a in added.grads}
         if both:
-            self.emit("host_add", node, arrays=list(both), reads=gradient_reads([value]))
+            self.emit("host_add", node, arrays=list(both), reads=sorted(added.reads))
 
     # -- expressions ----------------------------------------------------------------------------------
 
@@ -532,9 +528,9 @@ class Rehearsal:
 
     def mix(self, values: list[Any]) -> Host:
         """A host value computed from others."""
-        arrays, grads = host_sources(values)
+        sources = host_sources(values)
         clock = any(isinstance(v, Host) and v.text == "clock" for v in values)
-        return Host(arrays, grads, text="clock" if clock else "", reads=frozenset(gradient_reads(values)))
+        return Host(sources.arrays, sources.grads, text="clock" if clock else "", reads=sources.reads)
 
     def compare(self, node: ast.Compare, env: Env) -> Any:
         left = self.value(node.left, env)

@@ -147,6 +147,11 @@ def within(event: Event, loops: tuple[int, ...]) -> bool:
     return event.loops[: len(loops)] == loops
 
 
+def same_pass(event: Event, other: Event) -> bool:
+    """Whether an event lies in the loops of the other one, in the same pass of each."""
+    return within(event, other.loops) and event.visit[: len(other.visit)] == other.visit
+
+
 def unique(spots: list[Spot]) -> list[Spot]:
     """Each place once."""
     seen: set[tuple[str, int]] = set()

@@ -157,9 +157,8 @@ def _windows(story: Story) -> Iterator[Hit]:
     read_gradients |= {a.root for e in story.events if e.kind in ("step", "launch") for a in e.grads}
     seeded = {e.source.name: True for e in story.events if e.kind == "backward" and (e.seeds or e.what == "seeded")}
     said: set[tuple[int, str]] = set()
-    computed: set[Array] = (
-        set()
-    )  # by launches, from nothing that is optimised: storage for a gradient makes no parameter
+    # By launches, from nothing that is optimised: storage for a gradient makes no parameter.
+    computed: set[Array] = set()
     updating = {loop for e in story.events if _updates(e) for loop in e.loops}
     for event in story.events:
         if event.kind == "tape_enter" and event.subject:
@@ -231,26 +230,22 @@ def _updates(event: Event) -> bool:
 
 def _emptied(story: Story) -> Iterator[Hit]:
     """`tape.reset()` under the tape itself, after launches, or every so many passes."""
+    opened: set[TapeValue] = set()
     recorded: set[TapeValue] = set()
     said: set[int] = set()
     for event in story.events:
         if event.kind == "tape_enter" and event.subject is not None:
+            opened.add(event.subject)
             recorded.discard(event.subject)
+        elif event.kind == "tape_exit" and event.subject is not None:
+            opened.discard(event.subject)
         elif event.kind == "launch" and event.tape is not None and event.recorded and carries(event):
             recorded.add(event.tape)
-        elif event.kind == "tape_reset" and event.subject is not None and _inside(story, event):
+        elif event.kind == "tape_reset" and event.subject in opened:
             if (event.subject in recorded or _periodic(event)) and id(event.node) not in said:
                 said.add(id(event.node))
                 yield story.report(EMPTIED, event, f"{event.subject.name} is recording", strong=True)
             recorded.discard(event.subject)
-
-
-def _inside(story: Story, event: Event) -> bool:
-    """Whether the tape is open when it is reset."""
-    edges = [
-        e for e in story.events[: event.order] if e.kind in ("tape_enter", "tape_exit") and e.subject is event.subject
-    ]
-    return bool(edges) and edges[-1].kind == "tape_enter"
 
 
 def _periodic(event: Event) -> bool:

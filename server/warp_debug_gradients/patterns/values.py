@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from warp_debug_gradients.patterns.source import SourceFile
 
@@ -260,10 +260,23 @@ def arrays_in(value: Any, depth: int = 0) -> list[Array]:
     return [a for each in inner[:40] for a in arrays_in(each, depth + 1)]
 
 
-def host_sources(values: list[Any]) -> tuple[frozenset[Array], frozenset[Array]]:
+class Sources(NamedTuple):
+    """Where the numbers in host values come from."""
+
+    arrays: frozenset[Array]
+    grads: frozenset[Array]
+    reads: frozenset[int]  # the events by which the gradients were read
+
+    def listed(self) -> dict[str, Any]:
+        """As fields of an event."""
+        return {"arrays": list(self.arrays), "grads": list(self.grads), "reads": sorted(self.reads)}
+
+
+def host_sources(values: list[Any]) -> Sources:
     """The arrays and gradients whose numbers are in host values."""
     arrays: set[Array] = set()
     grads: set[Array] = set()
+    reads: set[int] = set()
     queue = list(values)
     for _ in range(200):
         if not queue:
@@ -272,25 +285,11 @@ def host_sources(values: list[Any]) -> tuple[frozenset[Array], frozenset[Array]]
         if isinstance(value, Host):
             arrays |= value.arrays
             grads |= value.grads
+            reads |= value.reads
         elif isinstance(value, GradOf):
             grads.add(value.array)
         elif isinstance(value, Sequence):
             queue += value.items[:20]
         elif isinstance(value, Mapping):
             queue += list(value.items.values())[:20]
-    return frozenset(arrays), frozenset(grads)
-
-
-def gradient_reads(values: list[Any]) -> list[int]:
-    """The events by which the gradients in host values were read."""
-    found: set[int] = set()
-    queue = list(values)
-    for _ in range(200):
-        if not queue:
-            break
-        value = queue.pop()
-        if isinstance(value, Host):
-            found |= value.reads
-        elif isinstance(value, Sequence):
-            queue += value.items[:20]
-    return sorted(found)
+    return Sources(frozenset(arrays), frozenset(grads), frozenset(reads))

@@ -22,7 +22,6 @@ from warp_debug_gradients.patterns.values import (
     TapeValue,
     Warp,
     arrays_in,
-    gradient_reads,
     host_sources,
 )
 
@@ -76,7 +75,7 @@ def call(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], keywo
         return Host(frozenset({source}) if source else frozenset())
     if short in BRIDGES:
         source = args[0] if args else None
-        arrays = arrays_in(source) or list(host_sources([source])[0])
+        arrays = arrays_in(source) or list(host_sources([source]).arrays)
         rehearsal.emit("bridge", node, arrays=arrays, what=short)
         if short.startswith("from_"):
             return rehearsal.new_array(node, requires_grad=_flag(keywords, "requires_grad", None), maker=short,
@@ -104,17 +103,17 @@ def _made(rehearsal: Rehearsal, short: str, node: ast.Call, args: list[Any], key
     given = args[0] if args else keywords.get("data")
     base: Array | None = None
     if "ptr" in keywords:
-        sources = list(host_sources([keywords["ptr"]])[0])
+        sources = list(host_sources([keywords["ptr"]]).arrays)
         base = sources[0] if sources else None
     elif short == "array" and isinstance(given, Array) and isinstance(keywords.get("copy"), Const):
         base = given if not keywords["copy"].value else None
     dtype = keywords.get("dtype") or (args[1] if len(args) > 1 and short != "full" else None)
     text = dtype.name if isinstance(dtype, Warp) else getattr(dtype, "name", "") or ""
-    arrays, grads = host_sources([given] if short in ("array", "from_numpy") else [])
+    arrays, grads, reads = host_sources([given] if short in ("array", "from_numpy") else [])
     return rehearsal.new_array(
         node,
         grads,
-        gradient_reads([given]) if grads else (),
+        reads if grads else (),
         requires_grad=_flag(keywords, "requires_grad", False),
         retain_grad=_flag(keywords, "retain_grad", False) is True,
         integer=is_integer(str(text).rsplit(".", 1)[-1]),
@@ -149,7 +148,7 @@ def launch(rehearsal: Rehearsal, node: ast.Call, args: list[Any], keywords: dict
     touches = _touches(rehearsal, kernel, given) if kernel is not None and known else _unknown(given, _items(outputs))
     grads = [g.array for g in given if isinstance(g, GradOf)]
     for value in given:
-        grads += host_sources([value])[1] if isinstance(value, Host) else []
+        grads += host_sources([value]).grads if isinstance(value, Host) else []
     hosts = [a for v in given if isinstance(v, Host) for a in v.arrays]
     event = rehearsal.emit(
         "launch", node, kernel=kernel, touches=touches, grads=grads, arrays=hosts, recorded=recorded,
@@ -301,9 +300,7 @@ def array_method(
         elif isinstance(given, Array):
             rehearsal.emit("copy", node, array=array, other=given, what="assign")
         else:
-            arrays, grads = host_sources([given])
-            reads = gradient_reads([given])
-            rehearsal.emit("reset", node, array=array, what=name, arrays=list(arrays), grads=list(grads), reads=reads)
+            rehearsal.emit("reset", node, array=array, what=name, **host_sources([given]).listed())
         return owner
     if of_grad:
         return owner

@@ -128,8 +128,10 @@ class LedgerRun:
         took: seconds of the first.
         """
         factor = better_step(ledger)
-        for _ in range(STEPS_TRIED if factor else 0):
-            if factor is None or self.session.deadline - time.perf_counter() < FINE_TAKES * took:
+        if factor is None:
+            return ledger
+        for _ in range(STEPS_TRIED):
+            if better_step(ledger) != factor or self.session.deadline - time.perf_counter() < FINE_TAKES * took:
                 break
             before, self.step, self.runs = self.step, self.step * factor, {}
             try:
@@ -140,8 +142,6 @@ class LedgerRun:
                 self.step = before
                 break
             ledger = other
-            if better_step(ledger) != factor:
-                break
         return ledger
 
     def _as_seen(self) -> dict[str, Any] | None:

@@ -29,7 +29,6 @@ PAGE = mmap.PAGESIZE
 COMPARED_WHOLE = 4096  # bytes up to which nobody looks for the part that changed
 NEARLY_ALL = 0.75  # of a root: a change of more is kept as one of the whole root, which is undone without copying
 ZEROS = -1  # where a change has its old bytes if they were zero
-
 FEW_ZEROS = 4096  # bytes that are compared with zeros at hand
 
 LIBC = ctypes.CDLL(None)
