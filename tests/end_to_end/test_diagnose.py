@@ -51,3 +51,27 @@ def test_a_gradient_too_steep_for_any_step_is_no_wrong_one(tmp_path):
     code, result = truths.answer_on_a_copy("diagnose", script, tmp_path)
     assert (code, result["verdict"], result["reason"]) == (4, "inconclusive", "unresolved"), result["message"]
     assert result["causes"][0]["code"] == "chaotic_horizon"
+
+
+def test_a_seed_that_is_not_the_derivative_of_what_is_printed(tmp_path):
+    """The misfit is summed up in NumPy with weights that the hand-made seed has not."""
+    script = truths.PROGRAMS / "kinds" / "weighted_seed.py"
+    _, result = truths.answer_on_a_copy("diagnose", script, tmp_path)
+    assert result["verdict"] == "agree"
+    top = result["causes"][0]
+    assert (top["code"], top["confidence"], top["variables"]) == ("seed_mismatch", "possible", ["self.misfit"])
+    assert [c["confidence"] for c in result["causes"] if c["code"] == "gradients_correct"] == ["likely"]
+    assert result["next"]["arguments"]["objective"] == "self.misfit"
+    assert any("taken as given" in spot for spot in result["blind_spots"])
+
+
+def test_a_seed_that_is_the_derivative_of_what_is_printed(tmp_path):
+    text = (truths.PROGRAMS / "kinds" / "weighted_seed.py").read_text()
+    script = tmp_path / "source" / "levelling.py"
+    script.parent.mkdir()
+    assert text.count("2.0 * left,") == 1
+    script.write_text(text.replace("2.0 * left,", "2.0 * self.trust * left,"))
+    _, result = truths.answer_on_a_copy("diagnose", script, tmp_path)
+    assert result["verdict"] == "agree"
+    assert [(c["code"], c["confidence"]) for c in result["causes"]] == [("gradients_correct", "proven")]
+    assert any("the seeds fit self.misfit" in e for e in result["causes"][0]["evidence"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from warp_debug_gradients.errors import DebugGradientsError
-from warp_debug_gradients.operations import gradcheck, next_calls, settling, situations
+from warp_debug_gradients.operations import by_hand, gradcheck, next_calls, settling, situations
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.bisect_steps import build_result as located
 from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
@@ -87,7 +87,15 @@ class Diagnosis:
         unsettled, ruled_out = await settling.unsettled(self.measurement, trace)
         if unsettled or ruled_out:
             self._stage("settle", unsettled[0].evidence[0] if unsettled else ruled_out[0])
-        result = self._result(check, None, [*unsettled, situations.right(checks, trace)])
+        seed = by_hand.mismatch(checks, trace)
+        suspected = [] if seed is None else [seed]
+        result = self._result(check, None, [*unsettled, *suspected, situations.right(checks, trace)])
+        other = by_hand.other_objective(checks)
+        if other is not None:
+            result.message += f" Backward is seeded by hand: its gradient is not that of {other}."
+            stated = self.measurement.request.model_dump(exclude_defaults=True)
+            why = f"The whole check against {other}, if that is what should fall."
+            result.next = NextCall(tool="gradcheck_full_horizon", arguments={**stated, "objective": other}, why=why)
         result.ruled_out += [*ruled_out, *harmless(scan.hits)]
         reported = reported_otherwise(trace)
         if reported:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from warp_debug_gradients.operations import next_calls
+from warp_debug_gradients.operations import by_hand, next_calls
 from warp_debug_gradients.operations.agreement import bound_in_words
 from warp_debug_gradients.operations.edited_gradient import edited_between
 from warp_debug_gradients.operations.iterations import first_rise, iteration_of, losses
@@ -410,6 +410,8 @@ def blind_spots(checks: list[Check], trace: Trace, unfinished: bool) -> list[str
         read = f"whether the program adds up the gradients that it read {parts} times, zeroed in between (taken for granted)"
         found = [*(check.get("not_covered") or []), *([read] if parts > 1 else [])]
         spots += [text for text in found if text not in spots]
+    if by_hand.taken_as_given(checks):
+        spots.append(by_hand.GIVEN)
     leaves = [leaf["name"] for leaf in trace.get("leaves") or []]
     if leaves:
         spots.append(f"leaves whose gradient nobody reads: {', '.join(leaves[:6])}")

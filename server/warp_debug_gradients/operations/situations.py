@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations import by_hand, explain
 from warp_debug_gradients.operations.agreement import bound_in_words
 from warp_debug_gradients.operations.line_search import Line, line_of, line_sentence
 from warp_debug_gradients.operations.reported import reported_otherwise
@@ -171,7 +171,8 @@ def right(checks: list[Check], trace: Trace) -> Cause:
         evidence.append(lost)
     repair = "The gradient needs no repair. Look at the learning rate, the loss's scale, and the model itself."
     lines = [(c.get("iteration"), line_of(c)) for c in checks]
-    measured = [(k, line) for k, line in lines if line is not None]
+    # Seeds that change with the outputs are no objective that a step could lower.
+    measured = [] if any(map(by_hand.is_seeded, checks)) else [(k, line) for k, line in lines if line is not None]
     if measured:
         evidence += [line_sentence(line, k) for k, line in measured[:2]]
         repair = _advice(measured[0][1]) or repair
@@ -181,6 +182,11 @@ def right(checks: list[Check], trace: Trace) -> Cause:
         repair = (
             "The gradient needs no repair; the update does: it has to change the array that the forward pass reads."
         )
+    given = by_hand.taken_as_given(checks)
+    if given:
+        evidence.append("it is the derivative of the seeded outputs: the seeds are taken as given")
+    elif by_hand.in_words(checks):
+        evidence.append(by_hand.in_words(checks))
     other = explain.other_reason(trace).strip()
     if other:
         evidence.append(other.rstrip("."))
@@ -194,7 +200,7 @@ def right(checks: list[Check], trace: Trace) -> Cause:
     place = (check.get("horizon") or {}).get("to") or {}
     return Cause(
         code="gradients_correct",
-        confidence="proven" if full and not lost else "possible",
+        confidence="possible" if lost or not full else "likely" if given else "proven",
         file=place.get("file"),
         line=place.get("line"),
         variables=[name],

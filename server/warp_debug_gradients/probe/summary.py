@@ -10,6 +10,7 @@ from typing import Any
 
 from .consumption import Consumed, Entry, consumed, spans_updates, split_iterations, update_events, zeroed_under_view
 from .evaluate import OTHER_PROCESSES
+from .host_values import changing
 from .leads import beginning, captured_until
 from .trace import Backward, Leaf, Watch
 
@@ -238,6 +239,7 @@ def _plan(
         "objective": objective,
         "objective_name": " + ".join(dict.fromkeys(b.loss_name or "seeded outputs" for b in stated)),
         "objective_kind": "seeded" if any(b.outputs for b in stated) else "loss",
+        "host_scalars": changing(b.scalars for b in watch.backwards if b.scalars and b.place == stated[-1].place),
         "objective_dtype": stated[-1].loss_dtype if stated[-1].loss_dtype in ("float64", "float16") else "float32",
         "ops": sum(b.ops for b in backwards),
         "parameters": parameters,

@@ -18,6 +18,7 @@ from .arrays import checksum, describe_dtype, first_scalar, is_array, is_differe
 from .consumption import Entry
 from .events import Event
 from .followed import MOST_SCALARS
+from .host_values import host_scalars
 from .leads import Lead, Leads
 from .leaves import Leaf, Leaves
 from .registry import LaunchArguments, Registry, root
@@ -55,6 +56,7 @@ class Backward:
     emptied: dict[str, Any] | None  # where the tape was reset while it recorded
     lead: Lead  # what ran outside any tape since the backward call before
     edits: dict[str, dict[str, Any]]  # by leaf: where the gradient that it adds to was changed since the call before
+    scalars: dict[str, float]  # numbers on the host at a call that is seeded by hand
 
 
 @dataclass
@@ -428,6 +430,7 @@ class Watch:
                 emptied=state.emptied,
                 lead=self.leads.take(),
                 edits={key: edit for key in keys if (edit := self._edit(self.leaves[key])) is not None},
+                scalars=host_scalars(frame) if not is_array(loss) and not linked else {},
             )
         )
         self._mark_held()

@@ -109,6 +109,18 @@ class Update(TypedDict, total=False):
     length: Number
 
 
+class HostValue(TypedDict, total=False):
+    """A number on the host beside a seed made by hand, and its derivative. factor: AD over it, where they are proportional."""
+
+    name: Required[str]
+    value: Number
+    proportional: Required[bool]
+    factor: Number | None
+    autodiff: Number
+    finite_difference: Number
+    error: Number
+
+
 class Check(TypedDict, total=False):
     """One checked iteration and parameter."""
 
@@ -129,6 +141,7 @@ class Check(TypedDict, total=False):
     not_covered: list[str]
     line: Line
     update: Update
+    by_hand: list[HostValue]
 
 
 class Evaluation(TypedDict, total=False):
