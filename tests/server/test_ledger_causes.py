@@ -14,6 +14,7 @@ from warp_debug_gradients.operations.host_places import (
 from warp_debug_gradients.operations.ledger import seed_against_stated
 from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes
 from warp_debug_gradients.operations.ledger_evidence import repairs
+from warp_debug_gradients.operations.meant import as_meant
 
 LAUNCH = {"file": "train.py", "line": 42}
 
@@ -695,3 +696,36 @@ def test_sums_that_explain_a_part_leave_the_rest_to_other_causes():
 def test_sums_that_change_nothing_are_not_mentioned(found):
     lost = jump("lost", lost=[{"variable": "flow", "allocated": {"file": "train.py", "line": 4}}])
     assert [c.code for c in ledger_causes(ledger(jumps=[lost], summation=found))] == ["missing_requires_grad"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "meant"),
+    [(1e-4, 2.9, True), (0.015, 0.2, True), (1e-4, float("nan"), True), (1e-4, 0.05, False), (0.2, 3.0, False), (0.2, 1e-4, False)],
+)  # fmt: skip
+def test_restored_values_that_spoil_a_right_gradient_are_no_proof_against_it(before, after, meant):
+    kept = ledger(jumps=[jump()], overwrites=[overwrite()], what_if=what_if(before, after), flat=False)
+    as_meant(kept)
+    assert bool(kept.get("meant")) is meant
+    assert (ledger_causes(kept) == []) is meant
+
+
+@pytest.mark.parametrize(("off_tape", "confidence"), [(True, "possible"), (False, "likely")])
+def test_values_made_while_no_tape_records_may_be_held_on_purpose(off_tape, confidence):
+    lost = {
+        "variable": "energy",
+        "allocated": {"file": "train.py", "line": 7},
+        **({"off_tape": True} if off_tape else {}),
+    }
+    cause = only(ledger(jumps=[jump("lost", lost=[lost])]))
+    assert (cause.code, cause.confidence) == ("missing_requires_grad", confidence)
+    both = [lost, {"variable": "mass", "allocated": None}]
+    assert only(ledger(jumps=[jump("lost", lost=both)])).confidence == "likely"
+
+
+@pytest.mark.parametrize(
+    ("windows", "error", "named"), [(2, 0.014, False), (2, 0.6, True), (1, 0.014, True), (2, None, True)]
+)
+def test_what_enters_one_tape_of_several_and_exceeds_the_whole_error_is_handed_on(windows, error, named):
+    term = {"variable": "state", "share": -0.59, "noise": 0.01, "significant": True, "allocated": None}
+    found = ledger_causes(ledger(truncated=[term]), context=Context(verdict="disagree", windows=windows, error=error))
+    assert [c.code for c in found] == (["truncation"] if named else [])

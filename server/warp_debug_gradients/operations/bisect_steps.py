@@ -20,7 +20,7 @@ from warp_debug_gradients.operations.host_places import (
 )
 from warp_debug_gradients.operations.iterations import iteration_of
 from warp_debug_gradients.operations.knob import run_knob
-from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes
+from warp_debug_gradients.operations.ledger_causes import Context, is_handed_on, ledger_causes
 from warp_debug_gradients.operations.ledger_evidence import (
     clobbered_text,
     restored_text,
@@ -149,6 +149,7 @@ def build_result(measurement: Measurement[Any], trace: Trace, check: Check, kept
         parted=explain.is_truncated(check),
         same_tape=windows > int(iteration.get("tapes") or windows),
         warp=result.warp_version,
+        error=whole_error(check),
     )
     causes = ledger_causes(kept, constructs, context)
     result.causes = joined(causes, explain.proven_causes(check, trace, cut, zeroed))
@@ -157,10 +158,13 @@ def build_result(measurement: Measurement[Any], trace: Trace, check: Check, kept
         for cause in result.causes:  # a function's own adjoint is judged by its own differences, not by the objective's
             alone = cause.code == "custom_gradient" and cause.confidence == "proven"
             cause.confidence = "likely" if alone else "possible"
-    if windows > 1 and check["verdict"] == "agree" and result.truncated:
+    entering = [t for t in kept.get("truncated") or [] if t.get("significant")]
+    handed_on = check["verdict"] == "agree" or is_handed_on(entering, windows, context.error)
+    if windows > 1 and handed_on and result.truncated:
         names = ", ".join(t.variable or "?" for t in result.truncated[:4] if t.significant)
         if names:
-            result.notes.append(f"{names}: what the tape hands on to another tape of the iteration; the whole agrees.")
+            whole = "agrees" if check["verdict"] == "agree" else "is off by far less"
+            result.notes.append(f"{names}: what the tape hands on to another tape of the iteration; the whole {whole}.")
         result.truncated = []
     result.reason = reason_of(result, check)
     result.message = ledger_message(result, check, sums_in_words(kept), stretches_in_words(kept))
@@ -168,6 +172,8 @@ def build_result(measurement: Measurement[Any], trace: Trace, check: Check, kept
     result.blind_spots = blind_spots(result)
     if said := kept.get("message"):
         result.notes.append(f"{said}.")
+    if meant := kept.get("meant"):
+        result.notes.append(meant)
     result.next = next_call(result, measurement.request)
     return result
 
@@ -181,6 +187,13 @@ def covers_all(check: Check, kept: Ledger) -> bool | None:
     own, whole = as_float(window.get("finite_difference")), as_float(kept.get("finite_difference"))
     error = 3 * abs(as_float(window.get("error") or 0.0)) + MARGINS * abs(whole)
     return abs(own - whole) <= error if math.isfinite(own) and math.isfinite(whole) else None
+
+
+def whole_error(check: Check) -> float | None:
+    """The relative error of the gradient over all backward calls of the iteration."""
+    value = (check.get("gradient") or {}).get("relative_error")
+    number = as_float(value) if value is not None else math.nan
+    return number if math.isfinite(number) else None
 
 
 def _unrecorded(

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from warp_debug_gradients.errors import ProbeFailed
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.ledger_causes import ledger_causes
 from warp_debug_gradients.operations.ledger_evidence import restored_text
 from warp_debug_gradients.operations.measurement import Measurement
-from warp_debug_gradients.records import Ledger, Trace, part, parts
+from warp_debug_gradients.records import Check, Ledger, Trace, part, parts
 from warp_debug_gradients.render.text import moved_by, percent
 from warp_debug_gradients.schemas import (
     EnableTrackerRequest,
@@ -54,6 +55,8 @@ async def enable_tracker(
     else:
         assert not isinstance(kept, BaseException)
         result = build_result(measurement, trace, kept)
+        if result.exit_code == 1 and not any(cause.confidence == "proven" for cause in result.causes):
+            await _hold_to_check(measurement, trace, result)
     add_tracker(result, tracked)
     if result.message:
         result.message += _tracker_sentence(result)
@@ -75,6 +78,31 @@ async def _tracker(measurement: Measurement[EnableTrackerRequest]) -> ProbeOutco
     """Warp's tracker rebuilds every kernel: in a cache of this run's own, so that the user's stays as it was."""
     cache = str(measurement.evidence.folder / "kernel_cache")
     return await measurement.probe("warp_tracker", name="tracker", kernel_cache=cache)
+
+
+async def _hold_to_check(
+    measurement: Measurement[EnableTrackerRequest], trace: Trace, result: EnableTrackerResult
+) -> None:
+    """A finding that nothing proves counts only where differences settle: on a kink both gradients may be right."""
+    try:
+        check = await ledgers.quick_check(measurement, trace, result.iteration)
+    except (ledgers.Ended, ProbeFailed) as missing:
+        result.notes.append(f"Whether differences settle at this point was not measured: {missing}")
+        return
+    if check["verdict"] == "inconclusive":
+        undecided(result, check)
+    result.next = next_call(result, measurement.request)
+
+
+def undecided(result: EnableTrackerResult, check: Check) -> None:
+    """Takes back what the differences do not carry."""
+    for row in result.overwrites:
+        row.harmful = None if row.harmful else row.harmful
+    for cause in result.causes:
+        cause.confidence = "possible"
+    result.reason = check.get("reason") or "inconclusive"
+    said = str(check.get("message") or "the differences do not settle").rstrip(".")
+    result.message = f"Not decided: {said}. What stands out nevertheless: {result.message}"
 
 
 def build_result(measurement: Measurement[EnableTrackerRequest], trace: Trace, kept: Ledger) -> EnableTrackerResult:
@@ -101,6 +129,8 @@ def build_result(measurement: Measurement[EnableTrackerRequest], trace: Trace, k
     if sampled:
         result.sampled = f"{kept.get('ops_recorded', 0):,} of {kept.get('ops', 0):,} operations looked at singly"
         result.notes.append(f"{sampled}.")
+    if meant := kept.get("meant"):
+        result.notes.append(meant)
     if not result.overwrites:
         how = "none changes the gradient beyond its noise" if sampled else "every read was intact"
         if not sampled or kept.get("flat"):
@@ -124,6 +154,8 @@ def content_message(result: EnableTrackerResult, kept: Ledger) -> str:
     if unsure:
         return f"{len(unsure)} overwrite(s), whose harm is not decided: {in_words(unsure[0])}."
     harmless = f" {len(result.overwrites)} overwrite(s) are harmless." if result.overwrites else ""
+    if meant := kept.get("meant"):
+        return f"No harmful overwrite in iteration {result.iteration}. {meant}"
     numbers = f"AD = {_number(kept.get('autodiff'))}, FD = {_number(kept.get('finite_difference'))} along one direction"
     unknown = next((j for j in kept.get("jumps") or [] if j.get("significant") and j.get("kind") == "unrecorded"), None)
     if unknown:

@@ -13,6 +13,7 @@ from warp_debug_gradients.operations.constructs import Construct, find_construct
 from warp_debug_gradients.operations.gradcheck import choose_engine, pick_headline
 from warp_debug_gradients.operations.host_places import numpy_write
 from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
+from warp_debug_gradients.operations.meant import as_meant
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
 from warp_debug_gradients.records import Check, JumpRow, Ledger, Place, Trace, WriterRow, parts
 from warp_debug_gradients.schemas import NextCall, Observation, Overwrite, Result, Target, WhatIf, as_float
@@ -126,6 +127,7 @@ async def keep_ledger(
         place_numpy_writes(measurement.workspace, ledger)
         if check:
             seed_against_stated(ledger, check)
+        as_meant(ledger)
         return ledger, outcome
     late = outcome.timed_out or found.get("status") == "stopped" or found.get("reason") == "time"
     reason = found.get("reason")

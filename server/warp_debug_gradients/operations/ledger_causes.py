@@ -7,7 +7,7 @@ backward pass, run again with the recorded values restored, comes out right, or 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,11 +50,17 @@ from warp_debug_gradients.versions import known_defects
 MOST_CONSTRUCTS = 3
 SUMS_SHARE = 1e-3  # of the derivative that round-off of sums must put in to be a cause
 MOST_VICTIMS = 3
+HANDED_ON = 3.0  # times the whole's relative error: what enters one tape of several, and is more, another takes on
 ONLY_NONFINITE = ("where_overflow", "singular_point")  # constructs that explain a non-finite adjoint, not a wrong one
 RECORDED_FUNCTION = "recorded function"  # what the probe calls an operation recorded with tape.record_func
 COPY = "array copy"  # ... and wp.copy, clone, assign
 CLEARS = {"zero_", "fill_"}
 RESETS = {"zero_", "fill_", "assign"}
+
+HELD = (
+    "its values are computed while no tape records, and backward holds them constant: an implicit adjoint or a surrogate "
+    "loss does that on purpose, and then the total derivative of this loss is not what is wanted"
+)
 
 SCOPES = {
     "tape_left_open": "Open the tape anew for each iteration: leave the `with` block before backward, and update outside of it.",
@@ -79,6 +85,7 @@ class Context:
     parted: whether each of them is right by itself and their sum is not: the chain is cut between them.
     warp: the version of Warp.
     same_tape: whether the iteration calls backward on one tape more than once.
+    error: relative error of the whole gradient, over all backward calls; None where it was not measured.
     """
 
     tape: Place | None = None
@@ -90,6 +97,7 @@ class Context:
     parted: bool = False
     warp: str | None = None
     same_tape: bool = False
+    error: float | None = None
     cut: Place | None = None
     swap: Callable[[Place], Place | None] = lambda place: None
 
@@ -264,9 +272,16 @@ def _lost(ledger: Ledger) -> list[tuple[float, Cause]]:
                 "missing_requires_grad",
                 f"Allocate {names} with requires_grad=True, before views or structs.",
             )
+        held = code == "missing_requires_grad" and bool(arrays) and all(a.get("off_tape") for a in arrays)
+        if held:
+            evidence.append(HELD)
+            repair = (
+                f"If it is not meant: {repair[0].lower()}{repair[1:]} And compute its values inside the `with` block."
+            )
         where = (arrays[0].get("allocated") if arrays and code == "missing_requires_grad" else host) or {}
         share = size_of(jump.get("share"))
-        found.append((share, new_cause(code, "likely", jump, variables, evidence, repair, where)))
+        sure = "possible" if held else "likely"
+        found.append((share, new_cause(code, sure, jump, variables, evidence, repair, where)))
     return found
 
 
@@ -389,6 +404,8 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     if context.windows > 1 and context.verdict == "agree":
         return []  # the tapes of the iteration hand it on to each other
     terms = [t for t in ledger.get("truncated") or [] if t.get("significant")]
+    if is_handed_on(terms, context.windows, context.error):
+        return []
     found: list[tuple[float, Cause]] = []
     before: list[TermRow] = []
     for term in terms:
@@ -425,6 +442,12 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         where = context.cut or context.tape or before[0].get("allocated") or {}
         found.append((abs(share), new_cause("truncation", "likely", {}, variables_of(before), evidence, repair, where)))
     return found
+
+
+def is_handed_on(terms: Sequence[TermRow], windows: int, error: float | None) -> bool:
+    """Whether what enters one tape of several cannot be missing from the whole: far more than the whole is off by."""
+    share = abs(math.fsum(as_float(t.get("share")) for t in terms if t.get("share") is not None))
+    return windows > 1 and error is not None and share > HANDED_ON * error
 
 
 def _made_inside(term: TermRow, context: Context) -> Place | None:

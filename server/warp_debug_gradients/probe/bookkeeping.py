@@ -24,7 +24,7 @@ from .recorded import Operation, parts_of
 from .recording import Recorder
 from .registry import root
 from .shadows import BEFORE, WRITTEN, Shadows, view_of
-from .writers import describe, file_line, writers_between
+from .writers import describe, file_line, made_off_tape, writers_between
 
 LISTED_ELEMENTS = 8
 PLENTY = 256 << 20  # bytes of a tape's arrays up to which no memory is given back while the pass runs: it takes time
@@ -279,7 +279,10 @@ class Stepper:
                 view_of(run.bytes[number], access.base, access.array, present.dtype, inner) for run in (plus, minus)
             )
             if any(not np.array_equal(p, m) for p, m in zip(*map(float_parts, seen), strict=True)):
-                found.append(describe(self.recorder, access.array, access.label))
+                row = describe(self.recorder, access.array, access.label)
+                if made_off_tape(self.recorder, number, operation):
+                    row["off_tape"] = True
+                found.append(row)
         return found
 
     def _watch_finite(self, operation: Operation) -> None:

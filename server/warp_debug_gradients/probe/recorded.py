@@ -71,6 +71,7 @@ class Write:
 
     before_op: the next operation of the tape. span: the first and one-past-last byte it may have changed;
     the array may be another one over the same memory. callers: the user's lines that led there, innermost first.
+    taping: whether a tape was recording then.
     """
 
     event: int
@@ -79,6 +80,7 @@ class Write:
     span: tuple[int, int]
     before_op: int
     callers: list[tuple[str, int]] = field(default_factory=list)
+    taping: bool = True
 
 
 @dataclass

@@ -326,6 +326,7 @@ class Recorder:
                         (access.base.ptr + access.low, access.base.ptr + access.high),
                         count,
                         callers,
+                        event.tape is not None,
                     )
                 )
 

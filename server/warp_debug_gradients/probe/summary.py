@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from .consumption import Consumed, Entry, consumed, spans_updates, split_iterations, update_events, zeroed_under_view
@@ -96,7 +96,7 @@ def iterations(watch: Watch, chosen: list[Leaf], objective: str | None) -> list[
     for leaf in chosen:
         updates = sorted({u for other in chosen if other is not leaf for u in update_events(other.history)})
         pieces = split_iterations(leaf.history, updates)
-        for history, following in zip(pieces, [*pieces[1:], None], strict=True):
+        for history, following in zip_longest(pieces, pieces[1:]):
             if following is not None and following[0].borrowed and not any(e.kind == "read" for e in history):
                 continue  # this gradient was zeroed unread while another parameter had its turn
             calls = tuple(e.call for e in history if e.kind == "backward")

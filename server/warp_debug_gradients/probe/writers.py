@@ -83,6 +83,16 @@ def filled_by(recorder: Recorder, number: int) -> dict[str, Any] | None:
     return found[-1] if found else None
 
 
+def made_off_tape(recorder: Recorder, number: int, operation: Operation) -> bool:
+    """Whether the values that the operation reads of a root were made while no tape was recording, the last of them."""
+    base, recording = recorder.roots[number], recorder.recording
+    low, high = extent(base)
+    if any(a.written and a.base is base for o in recording.operations if o.index < operation.index for a in o.accesses):
+        return False
+    writes = [w for w in recording.writes if w.before_op <= operation.index and w.span[0] < high and low < w.span[1]]
+    return not writes or not writes[-1].taping
+
+
 def overwriter(
     recorder: Recorder, operation: Operation, access: Access, behind_tape: bool = False
 ) -> dict[str, Any] | None:

@@ -38,6 +38,7 @@ class NamedArray(TypedDict, total=False):
 
     variable: str
     allocated: Place
+    off_tape: bool  # of a lost one: its values were computed while no tape was recording
 
 
 class TermRow(Share, NamedArray, total=False):
@@ -176,6 +177,7 @@ class Ledger(TypedDict, total=False):
     gradcheck_tape: dict[str, Any]
     observations: list[ObservationRow]
     message: str
+    meant: str  # put in by the server: that the overwritten reads are meant, in words
 
 
 class Ledgers(TypedDict, total=False):

@@ -126,7 +126,9 @@ class EnableTrackerResult(Result):
     @property
     def exit_code(self) -> int:
         """1: a harmful overwrite, or a write that the tape does not know; 4: the content check was not possible, or an overwrite is undecided."""
-        if any(o.harmful for o in self.overwrites) or any(c.code in UNKNOWN_WRITES for c in self.causes):
+        if any(o.harmful for o in self.overwrites) or any(
+            c.code in UNKNOWN_WRITES and c.confidence != "possible" for c in self.causes
+        ):
             return 1
         undecided = self.reason is not None or any(o.harmful is None for o in self.overwrites)
         return 4 if self.status == "completed" and undecided else super().exit_code
