@@ -1,7 +1,7 @@
 """Every program with a known truth through `diagnose` or `bisect_steps`, or every one with a repaired twin through `verify_fix`.
 
     make sweep WHAT=diagnose [NAMES='...']   top cause and its line against the truth; who is accused
-    make sweep WHAT=ledger [NAMES='...']     is the largest jump the faulty launch; does a right program jump
+    make sweep WHAT=ledger [NAMES='...']     is the largest jump the faulty launch; the first cause; does a right program jump
     make sweep WHAT=twins [NAMES='...']      repaired, broken again, another fault planted
 
 Takes about an hour each on two cores; one line a program as it is measured, then the table of docs/sweeps.md. Exit code 1:
@@ -96,6 +96,9 @@ def booked(program: Program, folder: Path) -> Row:
     said = ", ".join(f"{c['code']} ({c['confidence']})" for c in result["causes"]) or "-"
     row = Row(program.name, [truth["cause"], result["verdict"] or result["status"], largest, said])
     cause = truth["cause"]
+    top = (result["causes"] or [{}])[0].get("code")
+    if truth["gradients_correct"] is False and top not in (cause, *truth.get("other_accepted", [])):
+        row.problems.append(f"the first cause is {top or 'none'}")
     if truth["gradients_correct"] is not False:
         row.cells.append(f"apart: {NO_JUMP[cause]}" if cause in NO_JUMP else "jumps" if entries else "quiet")
         row.problems += accusations(result, cause)
@@ -268,7 +271,7 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.what != "twins":
         one = diagnosed if chosen.what == "diagnose" else booked
-        programs = [*truths.programs(), *truths.examples()]
+        programs = [*truths.programs(), *truths.blind(), *truths.examples()]
         programs.sort(key=lambda p: p.truth["gradients_correct"] is not False)  # the broken ones first
         rows = swept(chosen.names, [(p.name, lambda f, p=p: one(p, f)) for p in programs])
     else:

@@ -45,6 +45,15 @@ def test_the_cause_and_its_place(program, tmp_path):
     assert program.name not in ONCE_WRONG or accused <= {program.truth["cause"], "gradients_correct"}
 
 
+@pytest.mark.parametrize("name", ["tides", "choir"])
+def test_bisect_steps_names_what_happens_behind_the_backward_calls(name, tmp_path):
+    """Scaled between the calls; every reading of the growing sum added up. No adjoint is wrong, and no chain is cut."""
+    program = truths.named(name)
+    result = truths.call("bisect-steps", program, program.copy(tmp_path / name)).result
+    assert [c["code"] for c in result["causes"]] == [program.truth["cause"]], result["message"]
+    assert result["causes"][0]["line"] in lines_of(program)
+
+
 def test_a_gradient_too_steep_for_any_step_is_no_wrong_one(tmp_path):
     """A weather ring in float32: the derivative is of size 1e7, and the parameter's last digit moves the loss by all it can."""
     script = truths.PROGRAMS / "kinds" / "weather_ring.py"

@@ -22,7 +22,7 @@ TOLERANCE = 0.01  # of the number, or of a tenth of the largest one where a numb
 NEAR_ZERO = 0.1
 EXIT_CODES = {"agree": 0, "disagree": 1, "inconclusive": 4}
 OURS = ".warp-debug-gradients"
-NO_COPY = shutil.ignore_patterns("truth*.json", "__pycache__", OURS, "README.md")
+NO_COPY = shutil.ignore_patterns("truth*.json", "answer.json", "__pycache__", OURS, "README.md")
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,16 @@ def programs() -> list[Program]:
         truth = json.loads(path.read_text())
         run = truth.get("run", {"script": "main.py"})
         found.append(Program(path.parent.name, path.parent, truth, run.get("script"), run.get("module")))
+    return found
+
+
+def blind() -> list[Program]:
+    """Programs of an author who did not know the tool; what is true of them is that author's own measurement."""
+    found = []
+    for path in sorted(PROGRAMS.glob("blind/*/answer.json")):
+        answer = json.loads(path.read_text())
+        truth = {**answer, "root_cause_lines": [f"{answer['file']}:{n}" for n in answer["root_cause_lines"]]}
+        found.append(Program(path.parent.name, path.parent, truth, "main.py"))
     return found
 
 

@@ -135,6 +135,7 @@ def test_a_right_gradient_agrees_in_few_evaluations():
     assert result["gradient"]["relative_error"] < 1e-3
     assert [row["verdict"] for row in result["gradient"]["elements"]] == ["agree"] * X0.size
     assert all(row["evaluations"] <= 15 for row in result["gradient"]["directions"])
+    assert result["contributed"] == pytest.approx(result["gradient"]["directions"][0]["autodiff"], rel=1e-9)
     assert result["evaluations"] == program.evaluations
 
 

@@ -257,6 +257,31 @@ def test_windows_that_add_up_to_the_whole_are_no_truncation():
     assert not explain.is_truncated(check_of([window(-1.0, -1.0)], verdict="inconclusive"))
 
 
+def test_a_gradient_that_is_changed_behind_its_backward_calls_is_no_truncation():
+    """Each call is right by itself, and the update uses something else than their sum: only two of five were measured."""
+    fields = {"autodiff": -7.0, "difference": -4.0, "count": 5}
+    check = check_of([window(-1.0, -1.0), window(-0.5, -0.5)], contributed=-4.001, **fields)
+    assert not explain.is_truncated(check)
+    assert explain.proven_causes(check, {}) == []
+    edit = {"file": "t.py", "line": 5, "scale": 0.5, "how": "launch of shrink"}
+    (cause,) = explain.proven_causes(check, {"iterations": [{"index": 0, "gradient_edited": edit}]})
+    assert (cause.code, cause.line) == ("stale_gradient", 5)
+    assert "what the 5 backward calls add adds up to -4.001" in cause.evidence[1]
+    assert "the update uses -7" in cause.evidence[1]
+    check["consumed"] = {"when": "readings", "read": {"file": "t.py", "line": 11, "how": "numpy"}}
+    (cause,) = explain.proven_causes(check, {})
+    assert (cause.code, cause.line) == ("double_count", 11)
+
+
+def test_what_backward_left_and_the_update_uses_may_miss_what_came_before():
+    """The update uses what the calls added, and that misses a part: two of five were measured, and it says so."""
+    check = check_of([window(-1.0, -1.0), window(-0.5, -0.5)], autodiff=-2.5, count=5, contributed=-2.5)
+    edited = [{"index": 0, "gradient_edited": {"line": 5, "scale": 0.5}}]
+    (cause,) = explain.proven_causes(check, {"iterations": edited})
+    assert cause.code == "truncation"
+    assert cause.evidence[0].startswith("each of the 2 backward calls looked at (of 5) agrees")
+
+
 def test_a_factor_against_a_stated_objective():
     signature = {"kind": "factor", "factor": 0.25, "message": "It is 0.25 times the right one."}
     check = check_of([], signature=signature, objective={"name": "mean(l)", "kind": "expression"})

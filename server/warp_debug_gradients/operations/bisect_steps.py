@@ -10,6 +10,7 @@ from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import explain, isolated
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.agreement import beside_a_fault, effect_of
+from warp_debug_gradients.operations.edited_gradient import added_right
 from warp_debug_gradients.operations.gradcheck import places
 from warp_debug_gradients.operations.host_places import (
     UnrecordedPlace,
@@ -300,6 +301,9 @@ def ledger_message(result: BisectStepsResult, check: Check, sums: str = "", stre
         if result.causes:
             first = result.causes[0].evidence[0]
             return f"No launch on the tape of {where} jumps, but {first}."
+        if added_right(check):
+            added = f"what its backward calls add is right ({as_float(check.get('contributed')):.6g} along one direction)"
+            return f"No launch on the tape of {where} jumps, and {added}: the update uses another gradient."
         return (
             f"The gradient disagrees in {where}, but no launch on the tape of backward call {result.backward_call} jumps: "
             "the error comes in outside of it (an update that reads another gradient, another tape, or the seed)."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from warp_debug_gradients.operations.iterations import iteration_of
 from warp_debug_gradients.records import Check, Trace
 from warp_debug_gradients.schemas import Cause, as_float
@@ -12,21 +10,27 @@ NEAR = 0.02  # of the derivative: what the calls' own contributions may miss of 
 WRONG = 5.0  # times as much must be missing in the gradient that was used
 
 
+def added_right(check: Check) -> bool:
+    """Whether what the iteration's backward calls add is the derivative, and the update uses another gradient."""
+    whole, added = (check.get("gradient") or {}).get("directions") or [], check.get("contributed")
+    if check["verdict"] != "disagree" or not whole or added is None:
+        return False
+    right, used = as_float(whole[0].get("finite_difference")), as_float(whole[0].get("autodiff"))
+    missing = abs(as_float(added) - right)
+    return missing <= NEAR * abs(right) and abs(used - right) >= WRONG * max(missing, 1e-300)
+
+
 def edited_between(check: Check, trace: Trace) -> list[Cause]:
     """The edit between two backward calls, where what the calls add by themselves is the whole derivative.
 
     It is then no adjoint that is wrong, nor a missing part: only what happens to the sum on its way to the update.
     """
     edit = iteration_of(trace, check["iteration"]).get("gradient_edited")
-    windows, whole = check.get("windows") or [], (check.get("gradient") or {}).get("directions") or []
+    whole, added = (check.get("gradient") or {}).get("directions") or [], check.get("contributed")
     calls = (check.get("horizon") or {}).get("windows") or 1
-    if check["verdict"] != "disagree" or not edit or not whole or len(windows) < max(calls, 2):
+    if not edit or calls < 2 or not added_right(check):
         return []
     right, used = as_float(whole[0].get("finite_difference")), as_float(whole[0].get("autodiff"))
-    added = math.fsum(as_float(w.get("autodiff")) for w in windows)
-    missing = abs(added - right)
-    if not missing <= NEAR * abs(right) or not abs(used - right) >= WRONG * max(missing, 1e-300):
-        return []
     scale = edit.get("scale")
     how = f"multiplied by {as_float(scale):.4g}" if scale is not None else "changed"
     return [
@@ -39,7 +43,7 @@ def edited_between(check: Check, trace: Trace) -> list[Cause]:
             evidence=[
                 f"between two backward calls of the iteration the gradient is {how} ({edit.get('how') or 'by the host'}): "
                 "what the first calls left is changed once more for each call that follows",
-                f"what the {len(windows)} backward calls add adds up to {added:.6g}, FD of their losses' sum is "
+                f"what the {calls} backward calls add adds up to {as_float(added):.6g}, FD of their losses' sum is "
                 f"{right:.6g}; the update uses {used:.6g}",
             ],
             repair="Change the gradient once, after the last backward call (or divide each loss before its backward call).",

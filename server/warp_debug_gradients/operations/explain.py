@@ -44,6 +44,7 @@ STALE = {
 }
 DOUBLE = "readings"  # of these, what counts a contribution more than once
 SAME_SHARE = 0.02  # derivatives that differ by less than this part are the same stretch's
+ANOTHER = 0.1  # of the error: what the update uses and backward did not leave, if the error is to be found there
 
 NO_TIME = (
     "Time ran out before a single check was complete. Shrink the run (run_repro lists the knobs) or give it longer."
@@ -212,11 +213,13 @@ def more_windows_than_others(check: Check, trace: Trace) -> str:
 def is_truncated(check: Check) -> bool:
     """Whether each backward call is right for its own stretch, and the stretches miss a part of the derivative.
 
-    Not so where the stretches' own derivatives add up to the whole: then the consumed gradient is not what the
-    backward calls gave (it is stale, accumulated, or another buffer).
+    Not so where the consumed gradient is not what the backward calls gave (it is stale, accumulated, edited, or another
+    buffer): then what they gave differs from it, or the stretches' own derivatives add up to the whole.
     """
     windows = check.get("windows") or []
     if check["verdict"] != "disagree" or not windows or any(w.get("verdict") != "agree" for w in windows):
+        return False
+    if uses_another_gradient(check):
         return False
     directions = (check.get("gradient") or {}).get("directions") or []
     if len(windows) < ((check.get("horizon") or {}).get("windows") or 1) or not directions:
@@ -229,6 +232,15 @@ def is_truncated(check: Check) -> bool:
         return len(windows) > 1
     errors = [abs(as_float(item.get("error"))) for item in [directions[0], *windows] if item.get("error") is not None]
     return abs(whole - math.fsum(own)) > 3 * sum(errors) + SAME_SHARE * abs(whole)
+
+
+def uses_another_gradient(check: Check) -> bool:
+    """Whether the gradient that the update uses is not what the iteration's backward calls added, by a part of the error."""
+    directions = (check.get("gradient") or {}).get("directions") or []
+    if not directions or check.get("contributed") is None:
+        return False
+    used, right = (as_float(directions[0].get(name)) for name in ("autodiff", "finite_difference"))
+    return abs(used - as_float(check.get("contributed"))) > ANOTHER * abs(used - right)
 
 
 def _between(check: Check) -> str:
@@ -318,9 +330,11 @@ def proven_causes(
     if check["verdict"] != "disagree":
         return []
     windows = check.get("windows") or []
+    calls = (check.get("horizon") or {}).get("windows") or 1
     if is_truncated(check):
         gradient = check.get("gradient") or {}
         single = len(windows) == 1
+        measured = f" looked at (of {calls})" if calls > len(windows) else ""
         return [
             Cause(
                 code="truncation",
@@ -330,8 +344,8 @@ def proven_causes(
                 evidence=[
                     f"the tape's own window agrees: {_pair(windows[0])}"
                     if single
-                    else f"each of the {len(windows)} backward calls agrees with differences of its own loss",
-                    f"{'it' if single else 'their sum'} disagrees with differences of the objective over the whole "
+                    else f"each of the {len(windows)} backward calls{measured} agrees with differences of its own loss",
+                    f"{'it' if single else 'the sum of all'} disagrees with differences of the objective over the whole "
                     f"iteration: {_pair(gradient)}",
                 ],
                 repair="Let one tape span the whole iteration, or hand the adjoint of each window's initial state to the "

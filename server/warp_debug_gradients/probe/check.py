@@ -52,7 +52,7 @@ from .line import EXPONENTS, measure_line, update_between
 from .signature import signature
 from .stated import may_be_scaled, measure_own_loss
 from .verdict import Judgement, combine, decisive, round_off, within_kinks
-from .windows import measure_windows
+from .windows import contributed, measure_windows
 
 NO_BEGINNING = (
     "the last link of the chain of tapes does not start from what the parameter held when the iteration began: the "
@@ -180,6 +180,8 @@ def _check_parameter(
     result["gradient"]["directions"] = [
         _direction_row(i, j, e) for i, (j, e) in enumerate(zip(judged, estimates, strict=True))
     ]
+    added: Any = used["calls"] or plan["backward_calls"]
+    result["contributed"] = contributed(reference, parameter["key"], added, directions[0])
     overall = combine(judged)
 
     if overall.verdict == "disagree" or overall.reason in ("imprecise", "unsettled"):
@@ -308,6 +310,7 @@ def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) ->
             "elements": [],
         },
         "signature": {"kind": "none", "factor": None, "message": "", "horizons": []},
+        "contributed": None,
         "windows": [],
         "repeats": {"values": [], "reproducible": None},
         "consumed": None,

@@ -1,4 +1,4 @@
-"""Each backward call of an iteration by itself: its own gradient against its own loss."""
+"""Each backward call of an iteration by itself: what it adds to the gradient, and that against its own loss."""
 
 from __future__ import annotations
 
@@ -8,6 +8,21 @@ import numpy as np
 
 from .differences import directional_derivative
 from .evaluator import EVALUATIONS, Evaluator, Options, Reply, Steps, judge_direction, precisions, run_side_by_side
+
+
+def contributed(reference: Reply, key: str, calls: list[int], direction: np.ndarray) -> float | None:
+    """What these backward calls added to the parameter's gradient by themselves, along the direction; None if unknown.
+
+    Where the gradient that the update uses is another, what went wrong lies behind the backward calls, in no adjoint.
+    """
+    total = np.zeros(direction.size)
+    for call in calls:
+        own = (reference["contributions"].get(call) or {}).get(key)
+        if own is None or own.size != direction.size:
+            return None
+        total = total + own
+    with np.errstate(invalid="ignore"):
+        return float(total @ direction)
 
 
 def measure_windows(

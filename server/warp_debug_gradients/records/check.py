@@ -122,7 +122,10 @@ class HostValue(TypedDict, total=False):
 
 
 class Check(TypedDict, total=False):
-    """One checked iteration and parameter."""
+    """One checked iteration and parameter.
+
+    contributed: along the first direction, what the iteration's backward calls added to the gradient by themselves.
+    """
 
     iteration: Required[int]
     parameter: Required[Array]
@@ -133,6 +136,7 @@ class Check(TypedDict, total=False):
     message: str
     gradient: Gradient
     signature: Signature
+    contributed: Number | None
     windows: list[WindowRow]
     repeats: Repeats
     consumed: Consumed
