@@ -302,7 +302,9 @@ def ledger_message(result: BisectStepsResult, check: Check, sums: str = "", stre
             first = result.causes[0].evidence[0]
             return f"No launch on the tape of {where} jumps, but {first}."
         if added_right(check):
-            added = f"what its backward calls add is right ({as_float(check.get('contributed')):.6g} along one direction)"
+            added = (
+                f"what its backward calls add is right ({as_float(check.get('contributed')):.6g} along one direction)"
+            )
             return f"No launch on the tape of {where} jumps, and {added}: the update uses another gradient."
         return (
             f"The gradient disagrees in {where}, but no launch on the tape of backward call {result.backward_call} jumps: "
