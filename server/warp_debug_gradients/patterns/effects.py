@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from warp_debug_gradients.patterns import warp_calls
 from warp_debug_gradients.patterns.iteration import Reversed, Zip, count, make_range
+from warp_debug_gradients.patterns.operators import christen, dict_key, extend, mix
 from warp_debug_gradients.patterns.values import (
     Array,
     Class,
@@ -98,7 +99,7 @@ def set_attribute(rehearsal: Rehearsal, owner: Any, target: ast.Attribute, value
     name = target.attr
     if isinstance(owner, Instance):
         label = ast.unparse(target) if len(ast.unparse(target)) < 60 else name
-        rehearsal.christen(value, label)
+        christen(value, label)
         owner.attrs[name] = value
         if owner.cls.struct and isinstance(value, Array):
             rehearsal.emit("struct_take", node, array=value, what=str(value.requires_grad))
@@ -129,7 +130,7 @@ def set_item(rehearsal: Rehearsal, owner: Any, key: Any, target: ast.Subscript, 
             else:
                 owner.made[key.value] = value
     elif isinstance(owner, Mapping):
-        owner.items[rehearsal.key(key)] = value
+        owner.items[dict_key(key)] = value
     elif isinstance(owner, Symbol) and isinstance(key, Const):
         if isinstance(value, Symbol):
             rehearsal.rebound.append((owner, value, ast.unparse(target.value)))
@@ -138,46 +139,7 @@ def set_item(rehearsal: Rehearsal, owner: Any, key: Any, target: ast.Subscript, 
         rehearsal.emit("host_write", node, array=owner.view, of_grad=owner.of_grad, **host_sources([value]).listed())
 
 
-def held(container: Any) -> list[Any]:
-    """What a list (or a symbol that is used as one) is known to hold."""
-    if isinstance(container, Sequence):
-        return [*container.items, *container.made.values()]
-    return list(container.children.values()) if isinstance(container, Symbol) else []
-
-
 # -- containers ------------------------------------------------------------------------------------------
-
-
-def extend(sequence: Sequence, more: Any) -> None:
-    """Appends what another sequence holds."""
-    if not isinstance(more, Sequence):
-        sequence.open = True
-        return
-    if more.template is not None and sequence.template is None:
-        shift, inner = len(sequence.items), more
-        sequence.template = lambda i: inner.get(i - shift) if isinstance(i, int) and i >= shift else inner.get(-1)
-        sequence.length = None if inner.length is None else inner.length + shift
-    else:
-        sequence.items.extend(more.items)
-    sequence.open = sequence.open or more.open
-
-
-def slice_of(sequence: Sequence, key: Any) -> Any:
-    """`sequence[a:b]`."""
-    if not isinstance(key, Sequence) or len(key.items) != 3 or not all(isinstance(b, Const) for b in key.items):
-        return Sequence([], open=True)
-    bounds: list[Any] = [b.value for b in key.items]
-    if bounds[2] not in (None, 1) or not all(b is None or isinstance(b, int) for b in bounds):
-        return Sequence([], open=True)
-    low, high = bounds[0] or 0, bounds[1]
-    if sequence.template is None:
-        return Sequence(sequence.items[low:high], open=sequence.open)
-    if low < 0 or (high is not None and high < 0 and sequence.length is None):
-        return Sequence([], open=True)
-    total = sequence.length
-    stop = total if high is None else high + total if high < 0 and total is not None else high
-    length = None if stop is None else max(stop - low, 0)
-    return Sequence([], lambda i: sequence.get(i + low) if isinstance(i, int) else None, length=length)
 
 
 def view_of(rehearsal: Rehearsal, array: Array, node: ast.AST) -> Array:
@@ -189,26 +151,6 @@ def view_of(rehearsal: Rehearsal, array: Array, node: ast.AST) -> Array:
     if rehearsal.source is not None:
         view.source = rehearsal.source
     return view
-
-
-def compared(op: ast.cmpop, left: Any, right: Any) -> Any:
-    """A comparison of known values."""
-    try:
-        if isinstance(op, (ast.Eq, ast.Is)):
-            return Const(left == right)
-        if isinstance(op, (ast.NotEq, ast.IsNot)):
-            return Const(left != right)
-        if isinstance(op, ast.Lt):
-            return Const(left < right)
-        if isinstance(op, ast.LtE):
-            return Const(left <= right)
-        if isinstance(op, ast.Gt):
-            return Const(left > right)
-        if isinstance(op, ast.GtE):
-            return Const(left >= right)
-    except TypeError:
-        pass
-    return Host()
 
 
 # -- calls -----------------------------------------------------------------------------------------------
@@ -284,7 +226,7 @@ def _foreign(rehearsal: Rehearsal, node: ast.AST, args: list[Any], keywords: dic
         rehearsal.emit("foreign", node, arrays=[a for v in [*args, *keywords.values()] for a in arrays_in(v)])
     if isinstance(callee, Symbol):
         return rehearsal.symbol(f"{callee.name}()", node)
-    return rehearsal.mix([*args, *keywords.values()])
+    return mix([*args, *keywords.values()])
 
 
 def _library(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -303,7 +245,7 @@ def _library(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], k
     if head == "time" and short.startswith(("time", "perf_counter", "monotonic", "process_time")):
         return Host(text="clock")
     if short in ("array", "copy", "deepcopy", "copyto") and args:
-        return rehearsal.mix(args)
+        return mix(args)
     if short in NUMPY_VIEWS and args and isinstance(args[0], Host):
         return args[0]
     if short in ("partial",) and args:
@@ -319,7 +261,7 @@ def _library(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], k
         return _foreign(rehearsal, node, args, keywords, None)
     if not known and rehearsal.tape is not None:
         rehearsal.emit("foreign", node)
-    return rehearsal.mix([*args, *keywords.values()])
+    return mix([*args, *keywords.values()])
 
 
 def _builtin(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -356,7 +298,7 @@ def _builtin(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], k
         return attribute(rehearsal, args[0], args[1].value, node)
     if name == "super":
         return Host()
-    return rehearsal.mix([*args, *keywords.values()])
+    return mix([*args, *keywords.values()])
 
 
 def _method(
@@ -392,13 +334,13 @@ def _method(
         if name == "items":
             return Sequence([Sequence([Const(k), v]) for k, v in owner.items.items()])
         if name == "get" and args:
-            return owner.items.get(rehearsal.key(args[0])) or Host()
+            return owner.items.get(dict_key(args[0])) or Host()
         return Host()
     if isinstance(owner, Host):
         if name in NUMPY_VIEWS:
             return owner
-        mixed = rehearsal.mix([owner, *args])
+        mixed = mix([owner, *args])
         if name in ("mean", "sum") and owner.arrays:
             rehearsal.emit("reduced", node, arrays=list(owner.arrays), what=name)
         return mixed
-    return rehearsal.mix([*args, *keywords.values()])
+    return mix([*args, *keywords.values()])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from warp_debug_gradients.patterns.events import Touch
 from warp_debug_gradients.patterns.kernels import Kernel, is_integer
+from warp_debug_gradients.patterns.operators import mix
 from warp_debug_gradients.patterns.source import arithmetic
 from warp_debug_gradients.patterns.values import (
     Array,
@@ -89,7 +90,7 @@ def call(rehearsal: Rehearsal, name: str, node: ast.Call, args: list[Any], keywo
         return Host()
     if rehearsal.tape is not None and any(arrays_in(v) for v in [*args, *keywords.values()]):
         rehearsal.emit("foreign", node, arrays=[a for v in [*args, *keywords.values()] for a in arrays_in(v)])
-    return rehearsal.mix([*args, *keywords.values()])
+    return mix([*args, *keywords.values()])
 
 
 def _flag(keywords: dict[str, Any], name: str, default: bool | None) -> bool | None:
