@@ -84,3 +84,19 @@ def test_a_seed_that_is_the_derivative_of_what_is_printed(tmp_path):
     assert result["verdict"] == "agree"
     assert [(c["code"], c["confidence"]) for c in result["causes"]] == [("gradients_correct", "proven")]
     assert any("the seeds fit self.misfit" in e for e in result["causes"][0]["evidence"])
+
+
+@pytest.mark.parametrize("variant", ["doubled", "restored", "last"])
+def test_an_iteration_that_reports_is_looked_at_too(variant, tmp_path):
+    """Every third iteration runs a second backward pass: it may add to what the update reads, or put that back."""
+    script = truths.PROGRAMS / "kinds" / "report_now_and_then.py"
+    _, result = truths.answer_on_a_copy("diagnose", script, tmp_path, variant)
+    lines = script.read_text().splitlines()
+    top = result["causes"][0]
+    if variant == "doubled":
+        assert (result["verdict"], result["iteration"], top["code"]) == ("disagree", 2, "double_count")
+        assert "tape.backward(pull)" in lines[top["line"] - 1]
+    else:
+        assert result["verdict"] == "agree", result["message"]
+        assert [c["code"] for c in result["causes"]] == ["gradients_correct"]
+        assert [c["iteration"] for c in result["checks"]] == ([0, 1, 2] if variant == "restored" else [0, 1])

@@ -152,6 +152,65 @@ def test_choice(seen, expected):
     assert choose_iterations(seen, None) == expected
 
 
+def built(*kinds):
+    """Iterations by (lines of their backward calls, operations)."""
+    iterations = [
+        {
+            "index": k,
+            "losses": [1.0 / (k + 1)],
+            "ops": ops,
+            "parameter_keys": ["theta"],
+            "plan": {"call_places": {str(10 * k + i): {"file": "a.py", "line": line} for i, line in enumerate(lines)}},
+        }
+        for k, (lines, ops) in enumerate(kinds)
+    ]
+    return {"status": "completed", "iterations": iterations}
+
+
+ONE, REPORT = ([7], 20), ([7, 31], 40)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([ONE] * 9, [0, 1]),
+        ([ONE, ONE, REPORT] * 3, [0, 1, 2]),  # a second backward call in every third iteration
+        ([REPORT, ONE, ONE] * 3, [0, 1]),  # both kinds are looked at anyway
+        ([ONE] * 4 + [([7], 21)] + [ONE] * 4 + [REPORT], [0, 1, 9]),  # other calls come before other lengths
+        ([ONE] * 4 + [([7], 21)] + [ONE] * 4, [0, 1, 4]),  # a launch that is made now and then
+        ([([7], 20 + k) for k in range(9)], [0, 1]),  # a length that varies
+        ([ONE, ONE, REPORT, ([7, 50], 40)], [0, 1, 2]),  # one more, whatever else there is
+    ],
+)
+def test_an_iteration_that_is_built_otherwise_is_looked_at(kinds, expected):
+    assert choose_iterations(built(*kinds), None) == expected
+
+
+@pytest.mark.parametrize(
+    ("trained", "expected"),
+    [
+        (["left", "right", "left", "right"], [0, 1]),
+        (["left", "right", "left right"], [0, 1]),  # nothing new
+        (["left", "right", "left", "middle"], [0, 1, 3]),  # three parameters in turns
+    ],
+)
+def test_a_parameter_that_no_chosen_iteration_has_is_looked_at(trained, expected):
+    seen = built(*[ONE] * len(trained))
+    for item, keys in zip(seen["iterations"], trained, strict=True):
+        item["parameter_keys"] = keys.split()
+    assert choose_iterations(seen, None) == expected
+
+
+@pytest.mark.parametrize(("pause", "expected"), [(35, [0, 1, 3]), (28, [0, 1])])
+def test_a_report_after_the_update_is_no_iteration_of_its_own(pause, expected):
+    """It sweeps the tape of the iteration that ended: the two cannot be told apart."""
+    seen = built(ONE, ONE, ONE, ([31, 7], 40), ONE)
+    for k, item in enumerate(seen["iterations"]):
+        item["plan"] |= {"pause": 10 * k + 5, "call_events": {str(k): 10 * k + 9}}
+    seen["iterations"][3]["plan"]["pause"] = pause
+    assert choose_iterations(seen, None) == expected
+
+
 def test_a_requested_iteration_goes_by_its_index():
     assert choose_iterations(trace([1.0, 0.9], first=7), 8) == [1]
     with pytest.raises(UsageError, match="no iteration 5: the traced run has 2"):

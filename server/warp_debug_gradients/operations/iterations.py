@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from warp_debug_gradients.errors import UsageError
@@ -9,6 +10,9 @@ from warp_debug_gradients.records import Iteration, Trace, part, parts
 from warp_debug_gradients.schemas import as_float
 
 RISE = 1.05  # a loss this many times the previous one has turned
+FEW_LENGTHS = (
+    3  # different numbers of operations: more are a length that varies, not a branch that is taken now and then
+)
 
 
 def plan_of(trace: Trace, positions: list[int]) -> dict[str, Any]:
@@ -36,7 +40,7 @@ def iteration_of(trace: Trace, index: int) -> Iteration:
 
 def choose_iterations(trace: Trace, requested: int | None) -> list[int]:
     """Positions in `trace["iterations"]`: the requested one, else the first, the second (some faults need a
-    history), and the one at which something turns."""
+    history), the one at which something turns, and one that is built otherwise than all of these."""
     iterations = parts(trace, "iterations")
     if requested is not None:
         for position, item in enumerate(iterations):
@@ -50,7 +54,42 @@ def choose_iterations(trace: Trace, requested: int | None) -> list[int]:
     turn = turning_point(trace)
     if turn is not None and turn not in chosen:
         chosen.append(turn)
-    return chosen
+    other = built_otherwise(trace, chosen)
+    return chosen if other is None else [*chosen, other]
+
+
+def built_otherwise(trace: Trace, chosen: list[int]) -> int | None:
+    """The position of the first iteration that does what none of the chosen ones does: a report every tenth time, say.
+
+    Backward calls at other lines, or of other parameters, come first; then another number of operations. One that begins
+    before the last backward call of the iteration before has that one's tape in it (a report after the update): no gradient of
+    its own.
+    """
+    iterations = parts(trace, "iterations")
+    known = {key for position in chosen for key in iterations[position].get("parameter_keys") or []}
+    others = [k for k in range(len(iterations)) if _stands_alone(iterations, k)]
+    called = [_calls(item) for item in iterations]
+    lengths = [item.get("ops") for item in iterations]
+    seen, measured = [called[k] for k in chosen], [lengths[k] for k in chosen]
+    branches = len(set(lengths)) <= FEW_LENGTHS
+    found = [
+        k for k in others if called[k] not in seen or not known.issuperset(iterations[k].get("parameter_keys") or [])
+    ]
+    return next(iter(found or [k for k in others if branches and lengths[k] not in measured]), None)
+
+
+def _stands_alone(iterations: Sequence[Iteration], position: int) -> bool:
+    """Whether the iteration begins after the last backward call of the one before."""
+    before, own = (part(iterations[k], "plan") for k in (max(position - 1, 0), position))
+    last = max(part(before, "call_events").values(), default=-1)
+    return position == 0 or own.get("pause") is None or own["pause"] > last
+
+
+def _calls(item: Iteration) -> Any:
+    """Which backward calls make up an iteration, which of them are in vain, and where a gradient is changed between them."""
+    called = [(p or {}).get("line") for p in part(part(item, "plan"), "call_places").values()]
+    edited = item.get("gradient_edited") or {}
+    return called, edited.get("line"), len(item.get("discarded") or [])
 
 
 def turning_point(trace: Trace) -> int | None:
