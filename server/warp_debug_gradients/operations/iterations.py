@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from warp_debug_gradients.errors import UsageError
-from warp_debug_gradients.records import Iteration, Trace, part, parts
+from warp_debug_gradients.records import Iteration, Place, Trace, part, parts
 from warp_debug_gradients.schemas import as_float
 
 RISE = 1.05  # a loss this many times the previous one has turned
@@ -65,7 +65,7 @@ def built_otherwise(trace: Trace, chosen: list[int]) -> int | None:
     before the last backward call of the iteration before has that one's tape in it (a report after the update): no gradient of
     its own.
     """
-    iterations = parts(trace, "iterations")
+    iterations: list[Iteration] = parts(trace, "iterations")
     known = {key for position in chosen for key in iterations[position].get("parameter_keys") or []}
     others = [k for k in range(len(iterations)) if _stands_alone(iterations, k)]
     called = [_calls(item) for item in iterations]
@@ -87,7 +87,8 @@ def _stands_alone(iterations: Sequence[Iteration], position: int) -> bool:
 
 def _calls(item: Iteration) -> Any:
     """Which backward calls make up an iteration, which of them are in vain, and where a gradient is changed between them."""
-    called = [(p or {}).get("line") for p in part(part(item, "plan"), "call_places").values()]
+    places: dict[str, Place | None] = part(part(item, "plan"), "call_places")
+    called = [(p or {}).get("line") for p in places.values()]
     edited = item.get("gradient_edited") or {}
     return called, edited.get("line"), len(item.get("discarded") or [])
 
