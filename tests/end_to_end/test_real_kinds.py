@@ -110,6 +110,26 @@ def test_an_update_of_an_array_that_the_graph_does_not_read(tmp_path):
     assert "the update has no effect" in result["message"]
 
 
+@pytest.mark.parametrize("variant", ["late", "late first kept", "late log", "late swap carry"])
+def test_the_gradient_of_the_array_before(variant, tmp_path):
+    """The array is made anew, the update goes on with the old one's gradient; `log` prints the own one all the same."""
+    code, result = answer_on_a_copy("diagnose", KINDS / "rebuilt.py", tmp_path, *variant.split())
+    first = result["causes"][0]
+    assert (code, result["verdict"], first["code"]) == (1, "disagree", "stale_gradient"), result["message"]
+    assert result["iteration"] == (2 if "first" in variant else 1), "in the first with an update there is no other"
+    if "log" not in variant:
+        assert "used.numpy()" in (KINDS / "rebuilt.py").read_text().splitlines()[first["line"] - 1]
+
+
+@pytest.mark.parametrize("variant", ["look", "look log", "look carry kept", "swap look"])
+def test_reading_the_gradient_of_the_array_before_does_no_harm(variant, tmp_path):
+    code, result = answer_on_a_copy("diagnose", KINDS / "rebuilt.py", tmp_path, *variant.split())
+    assert (code, result["verdict"], result["causes"][0]["code"]) == (0, "agree", "gradients_correct"), result[
+        "message"
+    ]
+    assert not any("which gradient the update uses" in spot for spot in result["blind_spots"])
+
+
 @pytest.mark.parametrize("variant", ["", "wiped"])
 def test_gradients_of_two_tapes_add_up(variant, tmp_path):
     """Zeroed between the two, it is the second loss's gradient: perhaps that is meant, and it is said."""

@@ -217,6 +217,14 @@ def test_a_large_parameter_is_also_measured_along_its_gradient():
     assert any("own" in text for text in Program([mean], [x0 * 2.0 / n], x0=x0).check()["not_covered"])
 
 
+def test_another_gradient_that_is_read_besides_is_not_covered():
+    place = {"file": "/w/train.py", "line": 7}
+    gradient = 2.0 * X0.astype(float)
+    result = Program([lambda x: float(x @ x)], [gradient], undecided=place).check()
+    assert result["verdict"] == "agree"
+    assert any("held before is read too at train.py:7" in said for said in result["not_covered"])
+
+
 def test_windows_that_agree_by_themselves_show_a_truncation():
     def first(x):
         return smooth(x)

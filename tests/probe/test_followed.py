@@ -8,7 +8,7 @@ from warp_debug_gradients.probe.followed import Follower
 MATRIX = np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).astype(np.float32)
 
 
-def descend(use, matrix=MATRIX, iterations=8, rate=lambda k: 0.05, momentum=0.0, read=True):
+def descend(use, matrix=MATRIX, iterations=8, rate=lambda k: 0.05, momentum=0.0, read=True, seen=False):
     """What a follower says of x -= rate * use(gradients so far) on x'Ax/2; the gradient is read and zeroed in each iteration."""
     x = np.linspace(1.0, 2.0, len(matrix)).astype(np.float32)
     follower, gradients, velocity = Follower(), [], np.zeros_like(x)
@@ -20,7 +20,7 @@ def descend(use, matrix=MATRIX, iterations=8, rate=lambda k: 0.05, momentum=0.0,
         velocity = momentum * velocity + use(gradients)
         x = (x - rate(k) * velocity).astype(np.float32)
         follower.zeroed()
-    return follower.answer()
+    return follower.answer(seen)
 
 
 def late(gradients):
@@ -163,3 +163,15 @@ def test_adam_with_weight_decay_or_settings_that_are_not_known_or_few_elements()
 )
 def test_what_adam_is_given_on_purpose_is_not_called_late(use):
     assert adam(use) is None
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+def test_a_gradient_that_is_read_again_needs_less_to_be_the_one_that_is_followed(momentum):
+    """A slow descent: the step before and the own gradient together come close to the gradient before."""
+    slow = np.diag(np.linspace(0.2, 1.2, 8)).astype(np.float32)
+    says = {
+        (use, seen): descend(use, slow, momentum=momentum, iterations=6, rate=lambda k: 0.3, seen=seen)
+        for use in (late, lambda g: g[-1])
+        for seen in (False, True)
+    }
+    assert list(says.values()) == [None, "previous", None, None]

@@ -211,6 +211,14 @@ def test_a_report_after_the_update_is_no_iteration_of_its_own(pause, expected):
     assert choose_iterations(seen, None) == expected
 
 
+@pytest.mark.parametrize(("at", "expected"), [(1, [0, 1]), (3, [0, 1, 3])])
+def test_the_first_iteration_that_used_another_arrays_gradient_is_looked_at(at, expected):
+    seen = trace([1.0, 0.9, 0.8, 0.7, 0.6])
+    for item in seen["iterations"]:
+        item["gradient_read"] = {"when": "left_behind" if item["index"] >= at else "after"}
+    assert choose_iterations(seen, None) == expected
+
+
 def test_a_requested_iteration_goes_by_its_index():
     assert choose_iterations(trace([1.0, 0.9], first=7), 8) == [1]
     with pytest.raises(UsageError, match="no iteration 5: the traced run has 2"):

@@ -9,6 +9,7 @@ from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.records import Iteration, Place, Trace, part, parts
 from warp_debug_gradients.schemas import as_float
 
+LEFT_BEHIND = "left_behind"  # of probe/consumption.py
 RISE = 1.05  # a loss this many times the previous one has turned
 FEW_LENGTHS = (
     3  # different numbers of operations: more are a length that varies, not a branch that is taken now and then
@@ -40,7 +41,8 @@ def iteration_of(trace: Trace, index: int) -> Iteration:
 
 def choose_iterations(trace: Trace, requested: int | None) -> list[int]:
     """Positions in `trace["iterations"]`: the requested one, else the first, the second (some faults need a
-    history), the one at which something turns, and one that is built otherwise than all of these."""
+    history), the one at which something turns, the first that was seen to use another array's gradient, and one that is
+    built otherwise than all of these."""
     iterations = parts(trace, "iterations")
     if requested is not None:
         for position, item in enumerate(iterations):
@@ -54,6 +56,9 @@ def choose_iterations(trace: Trace, requested: int | None) -> list[int]:
     turn = turning_point(trace)
     if turn is not None and turn not in chosen:
         chosen.append(turn)
+    late = [k for k, item in enumerate(iterations) if part(item, "gradient_read").get("when") == LEFT_BEHIND]
+    if late and not set(late) & set(chosen):
+        chosen.append(late[0])
     other = built_otherwise(trace, chosen)
     return chosen if other is None else [*chosen, other]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import time
 from dataclasses import replace
 from typing import Any, Callable
@@ -108,6 +109,16 @@ def as_traced(plan: dict[str, Any], reference: Reply) -> Reply | None:
     return {**reference, "traced": True} if same and reference["ok"] else None
 
 
+def another_read(parameter: dict[str, Any]) -> str:
+    """What is not covered where an update may use either of two gradients, in words."""
+    place = parameter["undecided"]
+    where = f" at {os.path.basename(place['file'])}:{place['line']}" if place.get("file") else ""
+    return (
+        f"which gradient the update uses: that of the array which {parameter['name']} held before is read too{where}, and the "
+        "steps of this run do not tell"
+    )
+
+
 def _check_parameter(
     plan: dict[str, Any],
     parameter: dict[str, Any],
@@ -136,6 +147,8 @@ def _check_parameter(
     if other is not None and other.shape == gradient.shape:  # the steps show that the update uses this one
         used = {**used, "when": parameter["followed"], "norm": float(np.linalg.norm(other))}
         gradient = np.asarray(other, dtype=np.float64)
+    elif parameter.get("undecided"):
+        result["not_covered"].append(another_read(parameter))
     event = parameter["event"]
     if parameter.get("begins"):
         event, x0 = yield from beginning_of_chain(plan, parameter, x0)

@@ -47,6 +47,9 @@ class Follower:
     unread: bool = False  # a backward since the last reading
     before_zero: tuple[np.ndarray | None, np.ndarray, bool] | None = None  # added, gradient, unread
     votes: dict[Followed, int] = field(default_factory=lambda: {"previous": 0, "readings": 0})
+    closer: int = (
+        0  # steps that the previous gradient explains and the own one does not, by less than is asked for a vote
+    )
     own: int = 0  # iterations that followed their own gradient and no other
     rates: list[dict[str, float]] = field(default_factory=list)  # of steps that are parallel to all gradients
     adaptive: Adaptive = field(default_factory=Adaptive)
@@ -102,8 +105,14 @@ class Follower:
         """All readings of the iteration, added up."""
         return _sum(self.readings) if len(self.readings) > 1 else None
 
-    def answer(self) -> Followed | None:
-        """The other gradient that the steps followed, if they did so more than once and never the iteration's own."""
+    def answer(self, seen: bool = False) -> Followed | None:
+        """The other gradient that the steps followed, if they did so more than once and never the iteration's own.
+
+        seen: the program reads the previous gradient again. What the own one leaves unexplained may then be little: where
+        gradients change slowly, it and the step before (momentum) come close to any of them.
+        """
+        if seen and self.closer >= VOTES and not self.own:
+            return "previous"
         found: list[Followed] = [which for which in OTHERS if self.votes[which] >= VOTES]
         if self.own or len(found) > 1:
             return None
@@ -143,11 +152,14 @@ class Follower:
         judged = "own" in known and self.steps >= SETTLED
         if judged and all(unexplained(step, g, []) < tolerance < STEADY for g in known.values()):
             self.rates.append({name: float(step @ g) / float(g @ g) for name, g in known.items()})
+        alone = unexplained(step, self.previous, []) if self.previous is not None else 1.0
+        bare = alone < tolerance and all(unexplained(step, g, []) >= apart for g in own)
         besides = [before, self.x.astype(np.float64)]
         left = min(unexplained(step, g, besides) for g in own)
         fits: dict[Followed, float] = {
             which: 1.0 if g is None else unexplained(step, g, besides) for which, g in other.items()
         }
+        self.closer += bare or (left >= TIMES * tolerance and fits["previous"] < tolerance)
         if left >= apart:
             for which, rest in fits.items():
                 self.votes[which] += rest < tolerance

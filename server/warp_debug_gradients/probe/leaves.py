@@ -42,7 +42,14 @@ class Leaf:
     orphan: bool = False  # its gradient is read, yet no tape reads it by this array
     read_itself: bool = False  # its gradient is read as this array's, not through another view of the memory
     stands_for: str | None = None  # key of the leaf through which this memory's gradient is read
+    buffer: weakref.ref | None = None  # its array's gradient, as the last backward left it
+    left: list[weakref.ref] = field(default_factory=list)  # those of the arrays that the variable held before
     carrier: bool = False  # its gradient seeds a later backward pass: a link of a chain of tapes, not a parameter
+
+    def leave(self) -> None:
+        """The variable is given a new array: the old one's gradient lives on where somebody kept it."""
+        self.left = [buffer for buffer in [*self.left, self.buffer] if buffer is not None and buffer() is not None]
+        self.buffer = None
 
 
 class Leaves(dict[str, Leaf]):
@@ -62,6 +69,11 @@ class Leaves(dict[str, Leaf]):
             if array is not None and array._grad is not None and overlap(array._grad, gradient):
                 matches.append(leaf)
         return matches
+
+    def left_with(self, gradient: Any) -> Leaf | None:
+        """The leaf whose variable held the array of this gradient buffer before it was given a new one."""
+        base = root(gradient)
+        return next((leaf for leaf in self.values() if any(buffer() is base for buffer in leaf.left)), None)
 
     def find_names(self, arrays: list[Any], frame: Any) -> dict[int, list[str]]:
         """Names by id; a view that no variable holds (`weights.flatten()` in a call) is called after its base."""
@@ -108,6 +120,7 @@ class Leaves(dict[str, Leaf]):
                 not found or leaf.name in found or leaf.name == self.name(array, found)
             )
             if same_variable and not taken and leaf.shape == shape and leaf.dtype == describe_dtype(array):
+                leaf.leave()
                 leaf.array, leaf.serial, leaf.gradient = weakref.ref(array), serial, None
                 self.registry.own_gradient(array)
                 return leaf

@@ -213,7 +213,8 @@ def _plan(
                 "event": event,
                 "check_event": first["first_use"],
                 "zeroed_under_view": zeroed_under_view(leaf.history),
-                "followed": leaf.follower.answer(),
+                "followed": leaf.follower.answer(seen=any(e.left_behind for e in leaf.history)),
+                "undecided": undecided(member),
                 "spans_updates": member.spans_updates,
                 "uses": {str(c): {"first_use": by_call[c]["first_use"]} for c in calls if c in by_call},
             }
@@ -256,9 +257,18 @@ def _chained(member: Member, by_call: dict[int, dict[str, Any]], calls: tuple[in
         "check_event": by_call[calls[-1]]["first_use"],
         "zeroed_under_view": False,
         "followed": None,
+        "undecided": None,
         "spans_updates": False,
         "uses": {str(c): {"first_use": by_call[c]["first_use"]} for c in calls if c in by_call},
     }
+
+
+def undecided(member: Member) -> dict[str, Any] | None:
+    """Where the gradient of an earlier array is read besides this one's, if the steps do not tell which one they follow."""
+    other = next((e for e in member.history if e.left_behind), None)
+    if other is None or member.leaf.follower.own or consumed(member.history).when == "left_behind":
+        return None
+    return {**(other.place or {}), "how": other.how}
 
 
 def _is_segment(watch: Watch, calls: tuple[int, ...], headed: bool) -> bool:

@@ -227,6 +227,10 @@ class Watch:
         if not is_array(array):
             return
         owner = self.registry.owner_of_gradient(array)
+        left = self.leaves.left_with(array)
+        if left is not None and not self.leaves.matching(array):
+            self._log_left_behind(left, event, array, how)
+            return
         if owner is None:
             return
         if array is owner._grad and self.backwards:
@@ -273,6 +277,15 @@ class Watch:
         heir = self._heir(leaf)
         if heir is not None:
             heir.history.append(replace(entry, same=False, left_behind=True))
+
+    def _log_left_behind(self, leaf: Leaf, event: Event, gradient: Any, how: str) -> None:
+        """A read of the gradient of an array that the leaf's variable held before. The same values are no other gradient."""
+        now = scalars(root(gradient))
+        same = leaf.gradient is not None and bool(np.array_equal(now, leaf.gradient, equal_nan=True))
+        norm = float(np.linalg.norm(now.astype(float)))
+        place = names.place(self.origins.frame(4))
+        entry = Entry("read", event.index, gradient=self.keep(now), norm=norm, same=same, place=place, how=how)
+        leaf.history.append(replace(entry, left_behind=not same))
 
     def _heir(self, leaf: Leaf) -> Leaf | None:
         """The array that the leaf's variable held in the last backward call, made since the leaf was last on a tape."""
@@ -543,6 +556,7 @@ class Watch:
                 continue
             gradient = scalars(array._grad) if array._grad is not None else None
             leaf.gradient, leaf.edited = gradient, None
+            leaf.buffer = weakref.ref(root(array._grad)) if gradient is not None else None
             norm = float(np.linalg.norm(gradient.astype(float))) if gradient is not None else 0.0
             leaf.history.append(Entry("backward", event.index, call.call, self.keep(gradient), norm))
             if leaf.scalars <= MOST_SCALARS:
