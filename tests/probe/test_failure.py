@@ -188,7 +188,7 @@ PLAIN = {
     "library": ("import json\n\njson.loads('{')", {"line": 3, "source": "json.loads('{')"}),
     "arguments": (
         "import argparse\np = argparse.ArgumentParser()\np.add_argument('x')\np.parse_args()",
-        {"type": "SystemExit", "line": 4, "advice": "arguments"},
+        {"type": "SystemExit", "line": 4, "advice": "arguments", "message": "are required: x"},
     ),
 }
 

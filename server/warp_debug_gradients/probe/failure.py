@@ -156,7 +156,9 @@ def _frame(entry: types.TracebackType) -> dict[str, Any]:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, SystemExit):
-        return f"the program ended itself with sys.exit({error.code!r})"
+        refusal = _refused(error)
+        why = f": it refused its arguments, {refusal}" if refusal else ""
+        return f"the program ended itself with sys.exit({error.code!r}){why}"
     # KeyError shows its argument's repr; Warp's code generator raises subclasses of it with whole sentences.
     lone_text = isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str)
     text = error.args[0] if lone_text and " " in error.args[0] else str(error)
@@ -289,9 +291,15 @@ def _file_advice(filename: Any, script: str | None, cwd: str) -> str:
     return f"{filename} is relative to the working folder {cwd}: run the program from the folder that holds the file."
 
 
+def _refused(error: SystemExit) -> str | None:
+    """What argparse said of the arguments; empty where it printed its help, None where it was not argparse."""
+    frames = [e.tb_frame for e in _entries(error.__traceback__) if os.path.basename(_filename(e)) == "argparse.py"]
+    said = [f.f_locals.get("message") for f in frames if f.f_code.co_name == "error"]
+    return str(said[-1]) if said else "" if frames else None
+
+
 def _exit_advice(error: SystemExit) -> str:
-    files = [_filename(entry) for entry in _entries(error.__traceback__)]
-    if any(os.path.basename(file) == "argparse.py" for file in files):
+    if _refused(error) is not None:
         return "The program refused its arguments (its message is in the output): correct the arguments of the job."
     return "The program ended itself before it was done: its output says why."
 

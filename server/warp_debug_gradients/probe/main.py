@@ -62,9 +62,8 @@ class Session:
         self.importing = after_import("warp", self.attach)
         if self.mode == "trace":
             self.inputs = Inputs(os.path.dirname(self.job["result"]))
-        if self.mode == "rerun":  # a perturbed program must not change the user's files
-            self._allow_writes = quarantine.redirect_writes((self.program.workspace, self.program.cwd))
-        else:
+        self._keep_writes()
+        if self.mode != "rerun":
             self.progress("start", "starting the program")
         target = self.job["target"]
         outcome = self.program.guard(self._call_target) if target.get("forward") else self.program.execute()
@@ -78,6 +77,11 @@ class Session:
         stopped = str(outcome.stopped) if outcome.stopped is not None else None
         self.write(self.result(outcome, stopped))
         return 0  # a result was written, however the program ended; its exit handlers run
+
+    def _keep_writes(self) -> None:
+        """A perturbed program must not change the user's files."""
+        if self.mode == "rerun":
+            self._allow_writes = quarantine.redirect_writes((self.program.workspace, self.program.cwd))
 
     def still_compiling(self) -> bool:
         """Whether the time for compilation, which comes on top, has not been used up."""
@@ -176,6 +180,7 @@ class Session:
         from . import wire
 
         wire.write(self.job["result"], result if self.mode == "rerun" else wire.plain(result))
+        self._keep_writes()  # the program's exit handlers are still to run
 
     def result(self, outcome: Any, stopped: str | None) -> dict[str, Any]:
         """The result object of this mode."""
