@@ -216,3 +216,35 @@ def test_a_sum_clipped_too_early_is_placed_at_the_clipping(tmp_path):
     lines = (KINDS / "accumulate_and_clip.py").read_text().splitlines()
     assert (code, first["code"], first["confidence"]) == (1, "stale_gradient", "likely"), result["message"]
     assert "wp.launch(clip" in lines[first["line"] - 1]
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ("array", "return wp.array([trace.numpy().mean()]"),
+        ("from_numpy", "return wp.from_numpy(values"),
+        ("full", "return wp.full(1, float(trace.numpy()"),
+        ("item", "level[0:1].fill_("),
+        ("scalar", "wp.launch(divide_by"),
+        ("double", "return wp.array([trace.numpy().mean()]"),
+        ("struct", "held.value = wp.array("),
+        ("parameter", "return wp.array([(self.strength.numpy()"),
+        ("plain", "return wp.array([trace.numpy().mean()]"),
+    ],
+)
+def test_values_that_leave_the_tape_by_the_host(how, text, tmp_path):
+    """A level computed from what the tape has made, in an array or as a plain number: no adjoint goes through the host."""
+    file = KINDS / "metered.py"
+    code, result = answer_on_a_copy("bisect-steps", file, tmp_path, how)
+    assert (code, result["verdict"]) == (1, "disagree"), result["message"]
+    (first,) = result["causes"]
+    assert (first["code"], first["confidence"]) == ("host_round_trip", "likely")
+    assert text in file.read_text().splitlines()[first["line"] - 1]
+    assert first["variables"] == [{"struct": "held.value"}.get(how, "level")]
+    assert "the host reads" in " ".join(first["evidence"])
+
+
+@pytest.mark.parametrize("how", ["kernel", "logged"])
+def test_what_is_only_printed_while_a_tape_records_is_no_fault(how, tmp_path):
+    code, result = answer_on_a_copy("bisect-steps", KINDS / "metered.py", tmp_path, how)
+    assert (code, result["verdict"], result["flat"], result["causes"]) == (0, "agree", True, []), result["message"]

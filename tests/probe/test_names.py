@@ -1,6 +1,7 @@
 """Whose line a frame is: the user's, a library's, Warp's."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from warp_debug_gradients.probe.names import Origins
@@ -56,3 +57,16 @@ def test_the_programs_that_are_installed_with_warp_are_a_users_and_the_rest_is_n
     found = program(lambda: optimizer(lambda: [f.f_code.co_filename for f in origins.frames(sys._getframe(1))]))
     assert str(tmp_path / "warp" / "examples" / "optim" / "example_fluid.py") in found
     assert str(tmp_path / "warp" / "_src" / "optim" / "adam.py") not in found
+
+
+def test_who_takes_what_a_function_returns_at_once(tmp_path):
+    origins = Origins("/warp", str(tmp_path))
+    maker = call_through(tmp_path / "make.py", "def step(inner):\n    return inner()\n")
+    keeper = call_through(tmp_path / "keep.py", "def step(inner):\n    gain = inner()\n    return gain\n")
+    taken = partial(maker, lambda: _where(origins.taker(sys._getframe(1))))
+    assert keeper(taken) == (str(tmp_path / "keep.py"), 2)
+    assert keeper(lambda: _where(origins.taker(sys._getframe(1)))) is None, "it keeps the value first"
+
+
+def _where(frame):
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)

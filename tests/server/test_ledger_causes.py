@@ -156,6 +156,55 @@ def test_a_lost_chain():
         assert (disabled.code, disabled.line) == ("backward_disabled", 42)
 
 
+READ = {"variable": "image", "how": "numpy", "file": "camera.py", "line": 40}
+
+
+@pytest.mark.parametrize(("what", "inside", "read", "code", "line"), [
+    ("wp.array()", True, READ, "host_round_trip", 45),
+    ("wp.array()", True, None, "host_round_trip", 45),  # values that follow the parameter were read somewhere
+    ("wp.array()", False, READ, "host_round_trip", 45),
+    ("wp.array()", False, None, "truncation", 30),  # of what was read before the tape
+    ("wp.array()", None, None, "truncation", 30),
+    ("fill_()", True, READ, "host_round_trip", 45),
+    ("kernel blur", True, None, "unrecorded_operation", 45),
+])  # fmt: skip
+def test_an_array_that_the_host_has_made(what, inside, read, code, line):
+    made = {"file": "camera.py", "line": 45}
+    term = {"variable": "gain", "allocated": made, "share": -0.3, "significant": True,
+            "writer": {"what": what, **made, "read": read}}  # fmt: skip
+    context = Context(tape={"file": "train.py", "line": 30}, inside=inside)
+    cause = only(ledger(truncated=[term]), context=context)
+    assert (cause.code, cause.line, cause.variables) == (code, line, ["gain"])
+    assert ("the host reads image at camera.py:40" in " ".join(cause.evidence)) == bool(read)
+
+
+def test_the_state_of_a_segment_that_is_loaded_from_the_host_is_truncation():
+    made = {"file": "train.py", "line": 45}
+    term = {"variable": "state", "allocated": made, "share": -0.3, "significant": True,
+            "writer": {"what": "wp.array()", **made, "read": None}}  # fmt: skip
+    tape = {"file": "train.py", "line": 30}
+    cause = only(ledger(truncated=[term]), context=Context(tape=tape, windows=3, parted=True, inside=True))
+    assert cause.code == "truncation"
+
+
+@pytest.mark.parametrize("alone", ["right", "wrong", None])
+def test_a_number_that_follows_the_parameter(alone):
+    """Where the kernel's own adjoint is wrong as well, both are said."""
+    given = {"argument": "level", "plus": 2.0, "minus": 1.9, "read": READ}
+    rows = [{"what": "launch", **LAUNCH, "kernel": "diffuse", "argument": "u", "verdict": alone}] if alone else []
+    causes = ledger_causes(ledger(jumps=[jump(host_values=[given])], isolated=rows))
+    assert [c.code for c in causes] == ["host_round_trip", *(["warp_defect"] if alone == "wrong" else [])]
+    assert (causes[0].line, causes[0].variables) == (40, ["level"])
+    assert "2 and 1.9" in " ".join(causes[0].evidence)
+
+
+def test_a_lost_array_of_host_values():
+    made = {"what": "wp.array()", "file": "camera.py", "line": 45, "read": READ}
+    array = {"variable": "gain", "allocated": {"file": "camera.py", "line": 45}, "off_tape": True, "writer": made}
+    cause = only(ledger(jumps=[jump("lost", lost=[array])]))
+    assert (cause.code, cause.confidence, cause.line) == ("host_round_trip", "likely", 45)
+
+
 def test_terms_that_no_launch_puts_in():
     term = {"variable": "w", "allocated": {"file": "train.py", "line": 5}, "share": -0.9, "significant": True}
     at = Context(tape={"file": "train.py", "line": 30}, backward={"file": "train.py", "line": 33})

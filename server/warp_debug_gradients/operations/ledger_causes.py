@@ -18,6 +18,7 @@ from warp_debug_gradients.operations.isolated import launch_alone, wrong_functio
 from warp_debug_gradients.operations.ledger_evidence import (
     DOUBLES,
     HOST_WRITES,
+    IN_A_KERNEL,
     Ledger,
     by_host,
     clobbered_text,
@@ -26,11 +27,14 @@ from warp_debug_gradients.operations.ledger_evidence import (
     jump_text,
     left_over_text,
     location,
+    made_of_values,
     merged,
     new_cause,
+    number_text,
     overwritten_read,
     place_text,
     race_text,
+    read_text,
     repairs,
     restored_text,
     same_line,
@@ -109,7 +113,7 @@ def ledger_causes(
     context = context or Context()
     found: list[tuple[float, Cause]] = []
     found += _overwrites(ledger, find_constructs, context)
-    for rule in (_unrecorded, _lost, _disabled, _summed):
+    for rule in (_unrecorded, _lost, _disabled, _numbers, _summed):
         found += rule(ledger)
     for contextual in (_double_counts, _tape_scope, _seed, _stale, _truncated):
         found += contextual(ledger, context)
@@ -259,14 +263,17 @@ def _lost(ledger: Ledger) -> list[tuple[float, Cause]]:
         writers = jump.get("writers") or []
         variables = variables_of(arrays)
         names = ", ".join(variables) or "an array"
-        host = next((w for w in writers if by_host(w)), None)
+        host = next(
+            (w for w in (*writers, *(a.get("writer") or {} for a in arrays)) if by_host(w) or made_of_values(w)), None
+        )
         evidence = [f"{names} carries the derivative but has no gradient buffer", jump_text(jump)]
         if disabled_kernel(ledger, jump):
             code, repair = "backward_disabled", "Enable the backward pass of this kernel (enable_backward=True)."
             evidence[0] = f"kernel {jump.get('kernel')} has its backward pass disabled"
         elif host:
-            code, repair = "host_round_trip", "Compute this with a kernel on the tape instead of NumPy."
+            code, repair = "host_round_trip", f"Make {names} {IN_A_KERNEL}."
             evidence.append(f"its values are written by {host.get('what')} at {place_text(host)}")
+            evidence += [text] if (text := read_text(host)) else []
         else:
             code, repair = (
                 "missing_requires_grad",
@@ -295,6 +302,23 @@ def _disabled(ledger: Ledger) -> list[tuple[float, Cause]]:
             found.append(
                 (size_of(jump.get("share")), new_cause("backward_disabled", "proven", jump, [], evidence, repair))
             )
+    return found
+
+
+def _numbers(ledger: Ledger) -> list[tuple[float, Cause]]:
+    """A plain number that a launch is given and that follows the parameter: the host has computed it."""
+    found: list[tuple[float, Cause]] = []
+    for jump in significant_jumps(ledger, "adjoint"):
+        given = jump.get("host_values") or []
+        if not given:
+            continue
+        read = next((g.get("read") for g in given if g.get("read")), None) or {}
+        evidence = [jump_text(jump), *(number_text(g, jump.get("kernel")) for g in given[:MOST_VICTIMS])]
+        evidence += list(dict.fromkeys(text for g in given if (text := read_text(g))))
+        names = [str(g.get("argument")) for g in given]
+        repair = f"Compute {', '.join(names)} {IN_A_KERNEL}, and hand it over in an array."
+        cause = new_cause("host_round_trip", "likely", jump, names, evidence, repair, read)
+        found.append((size_of(jump.get("share")), cause))
     return found
 
 
@@ -413,20 +437,25 @@ def _truncated(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         filled = term.get("writer") or {}  # measured; what the source shows is only asked where nothing was seen
         writer = filled or context.unrecorded(name) or {}
         copied = "copy" in str(filled.get("what"))
-        loaded = context.windows > 1 and (copied or (context.parted and not filled))  # a segment's initial state
-        if loaded or (context.inside is not True and not writer):
+        of_values, read = made_of_values(filled), read_text(filled)
+        unsaid = not filled or (of_values and not read)  # its values may come from before the tape
+        loaded = context.windows > 1 and (copied or (context.parted and unsaid))  # a segment's initial state
+        if loaded or (context.inside is not True and (not writer or (of_values and not read))):
             before.append(term)
             continue
         made = _made_inside(term, context)
         where = writer or (made or {})
-        host = by_host(filled) if filled else bool(writer.get("host"))
+        host = by_host(filled) or of_values if filled else bool(writer.get("host"))
         by = f" by {filled.get('what')}" if filled else ""
         at = f" (made{by} at {place_text(where)})" if where else ""
+        missing = ", and nothing before the tape is missing" if context.inside else ""
         evidence = [
-            f"{name}{at} brings {percent(term.get('share'))} of the derivative that no recorded operation put there, "
-            "and nothing before the tape is missing"
+            f"{name}{at} brings {percent(term.get('share'))} of the derivative that no recorded operation put there{missing}"
         ]
-        repair = f"Make {name} by a kernel or wp.copy inside the `with` block" + (" instead of NumPy." if host else ".")
+        evidence += [read] if host and read else []
+        repair = (
+            f"Make {name} {IN_A_KERNEL}." if host else f"Make {name} by a kernel or wp.copy inside the `with` block."
+        )
         code = "host_round_trip" if host else "unrecorded_operation"
         cause = new_cause(code, "likely", {}, variables_of([term]), evidence, repair, where or context.tape or {})
         found.append((size_of(term.get("share")), cause))

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from warp_debug_gradients.operations.isolated import launch_alone
 from warp_debug_gradients.records import (
+    GivenNumber,
     JumpRow,
     Launch,
     Ledger,
@@ -28,6 +30,8 @@ REPAIRED_FLOOR = 2e-3  # or a relative error that float32 differences cannot tel
 SUMS_COUNT = 0.1  # part of what is wrong that round-off of sums must make up to be a cause
 OF_SUMS = 1.5  # times their share: the most that one launch line may put in by them (others may cancel some of it)
 HOST_WRITES = {"numpy", "assign", "__setitem__"}
+MADE_OF_VALUES = {"wp.array", "fill_"}  # what brings numbers from the host, and at times a constant
+IN_A_KERNEL = "in a kernel on the tape instead of on the host"
 DOUBLES = {
     "duplicate_launch": "Launch it once.",
     "retain_grad": "Drop retain_grad=True, or write the array once only.",
@@ -94,6 +98,9 @@ def explained(ledger: Ledger, jump: JumpRow) -> bool:
         found = ledger.get("summation")
         if found and any(same_line(jump, reader) for reader in found["readers"]):
             return True
+    alone = launch_alone(ledger, jump)
+    if jump.get("host_values") and (alone or {}).get("verdict") != "wrong":
+        return True
     restored = jump.get("share_restored")
     if jump.get("writers") and restored is not None:
         return abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
@@ -115,6 +122,29 @@ def overwritten_read(ledger: Ledger, jump: JumpRow) -> bool:
 def by_host(writer: WriterRow) -> bool:
     what = str(writer.get("what") or "").lower()
     return "numpy" in what or what.removesuffix("()") in HOST_WRITES
+
+
+def made_of_values(writer: WriterRow) -> bool:
+    """Whether an array is made of numbers that the program had on the host."""
+    return str(writer.get("what")).removesuffix("()") in MADE_OF_VALUES
+
+
+def read_text(writer: WriterRow | GivenNumber) -> str:
+    """Where the host has read what the tape follows, before it wrote; empty where it was not seen to."""
+    read = writer.get("read")
+    if not read or not read.get("file"):
+        return ""
+    name = read.get("variable") or "an array that the tape follows"
+    return f"the host reads {name} at {place_text(read)} ({read.get('how')}) while the tape records"
+
+
+def number_text(given: GivenNumber, kernel: str | None) -> str:
+    """A launch argument that follows the parameter, in one clause."""
+    plus, minus = (shortened(as_float(given.get(side))) for side in ("plus", "minus"))
+    return (
+        f"argument {given.get('argument')} of {kernel} is a plain number that follows the parameter: {plus} and {minus} with "
+        "it moved one way and the other; no adjoint goes through it"
+    )
 
 
 def significant_jumps(ledger: Ledger, kind: str) -> list[JumpRow]:

@@ -18,6 +18,7 @@ from .clobbered import Clobbered, clobbered_reads, judge
 from .cuts import Part, first_touched
 from .events import Event
 from .gradients import Contents, contents_of, copied, gradient_holders, release, run_adjoint
+from .host_reads import made_of_host_values
 from .ledger import Jump, Term
 from .products import Products, total
 from .recorded import Operation, parts_of
@@ -282,6 +283,9 @@ class Stepper:
                 row = describe(self.recorder, access.array, access.label)
                 if made_off_tape(self.recorder, number, operation):
                     row["off_tape"] = True
+                made = made_of_host_values(self.recorder, access.base)
+                if made is not None:
+                    row["writer"] = made
                 found.append(row)
         return found
 

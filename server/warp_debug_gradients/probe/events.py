@@ -10,6 +10,7 @@ import inspect
 from typing import Any, Callable, Protocol
 
 COMMAND_ARGUMENTS = "_warp_debug_gradients_arguments"  # attribute on wp.Launch: what it launches with
+FROM_HOST = "_warp_debug_gradients_from_host"  # attribute on wp.array: it was made with values (`data`)
 NATIVE_FUNCTIONS = {  # functions of wp.utils that run in native code, on no tape -> the arguments that they write
     "array_scan": {"out_array"},
     "array_sum": {"out"},

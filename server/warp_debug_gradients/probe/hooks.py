@@ -8,7 +8,7 @@ import sys
 from typing import Any, Callable
 
 from .arrays import IS_QUIET
-from .events import COMMAND_ARGUMENTS, NATIVE_FUNCTIONS, Listener
+from .events import COMMAND_ARGUMENTS, FROM_HOST, NATIVE_FUNCTIONS, Listener
 from .hub import CAPTURES, Hub
 
 
@@ -112,6 +112,8 @@ def _patch_array(wp: Any, hub: Hub) -> None:
             hub.count_only(original_init, (self, *args), kwargs)
         else:
             hub.run("create", self, original_init, (self, *args), kwargs)
+        if _argument(args, kwargs, 0, "data") is not None:
+            self.__dict__[FROM_HOST] = True
         if self.ptr is not None:
             hub.listener.created(self)
 

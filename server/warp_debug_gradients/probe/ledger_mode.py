@@ -23,6 +23,7 @@ import numpy as np
 from . import cuts, forking, quarantine, replayed
 from .evaluator import DIRECTIONS, direction_key, random_directions
 from .events import Event
+from .host_reads import note_numbers, numbers_of, that_follow
 from .isolation import functions_alone, launches_alone, warps_own_check
 from .ledger_passes import Unperturbed, failed
 from .ledger_result import accounted_for, assemble, better_step, derivative_of, is_better, sampled, settle_noise
@@ -305,6 +306,7 @@ class LedgerRun:
             "kernels": [o.kernel for o in recording.operations],
             "objective": recorder.objective(event),
             "shape": shape,
+            "numbers": numbers_of(recorder),
         }
 
     def _perturbed_runs(self) -> list[Shadows]:
@@ -366,6 +368,8 @@ class LedgerRun:
             "isolated": [],
             "summation": None,
         }
+        following = that_follow(self.runs["plus"]["numbers"], self.runs["minus"]["numbers"])
+        note_numbers(recorder, following, numbers["jumps"])
         ledger["message"] = sampled(ledger)
         if self.isolate and ledger["ops_recorded"]:
             jumps = passes.as_is["jumps"]

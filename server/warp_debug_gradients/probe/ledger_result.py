@@ -90,8 +90,8 @@ def settle_noise(ledger: dict[str, Any]) -> None:
     alone = {_at(row): row for row in ledger["isolated"] if row.get("tangent_noise") is not None}
     for jump in ledger["jumps"]:
         row = alone.get(_at(jump))
-        if row is None or jump["kind"] == "unrecorded" or not jump["significant"]:
-            continue
+        if row is None or jump["kind"] == "unrecorded" or not jump["significant"] or jump.get("host_values"):
+            continue  # a number that the launch is given moves its results besides the tangents
         share = jump["share"] / jump["value"]
         jump["noise"] = max(jump["noise"], abs(share) * row["tangent_noise"])
         if not is_significant(jump["share"], jump["noise"], 1.0):

@@ -67,6 +67,13 @@ class Origins:
             frame = frame.f_back
         return None
 
+    def taker(self, frame: types.FrameType) -> types.FrameType | None:
+        """The caller that a value goes to which this frame returns in the statement it is at; None where it keeps it."""
+        found: types.FrameType | None = frame
+        while found is not None and _returns(found.f_code.co_filename, found.f_lineno):
+            found = found.f_back
+        return found if found is not frame and found is not None and self.is_user(found.f_code) else None
+
     def is_own(self, file: str) -> bool:
         """Whether the file is of the user's workspace; a library that they call is not, wherever it is installed."""
         known = self._own.get(file)
@@ -117,6 +124,10 @@ def place(frame: types.FrameType | None) -> dict[str, Any] | None:
     if frame is None:
         return None
     return {"file": frame.f_code.co_filename, "line": frame.f_lineno, "function": frame.f_code.co_name}
+
+
+def _returns(file: str, line: int) -> bool:
+    return linecache.getline(file, line).lstrip().startswith("return ")
 
 
 _targets: dict[tuple[str, int], str | None] = {}

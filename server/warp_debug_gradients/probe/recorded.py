@@ -84,6 +84,23 @@ class Write:
 
 
 @dataclass
+class Read:
+    """A look of the host at an array while the tape was recording. how: 'numpy', or the bridge to another framework.
+
+    before_op: the next operation of the tape. serial: the array's number; made: how many arrays there were by then.
+    followed: whether the array is the parameter, or an operation of the tape had written it.
+    """
+
+    event: int
+    how: str
+    place: dict[str, Any] | None
+    before_op: int
+    serial: int
+    made: int
+    followed: bool
+
+
+@dataclass
 class Recording:
     """What one run leaves: the operations of the tape and the writes in between."""
 
@@ -91,6 +108,8 @@ class Recording:
     operations: list[Operation] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     views: list[Write] = field(default_factory=list)  # NumPy views taken: a write through one is seen by no hook
+    reads: list[Read] = field(default_factory=list)  # looks of the host at arrays while the tape was open
+    made_before: int = 0  # arrays that there were when the tape was entered
     missed: int = 0  # operations on the tape from before the recording began
     swept: int = 0  # operations on the tape when an earlier backward call ran over it
     reentered: bool = True  # ... and whether its `with` block was left and entered again since

@@ -14,13 +14,14 @@ from . import names
 from .arrays import arrays_in, extent, first_scalar, is_array, overwrite, scalars
 from .cuts import Cuts, Part, Shape
 from .events import Event
-from .recorded import Access, Operation, Recording, Write
+from .recorded import Access, Operation, Read, Recording, Write
 from .registry import SERIAL, Registry, root, span
 from .shadows import BEFORE, WRITTEN, ArenaFull, Shadows, is_zero
 from .tapes import recorded_arrays
 from .trace import LAUNCHES, Watch
 from .warp_gradcheck import is_disabled
 
+LOOKS = frozenset({"numpy", "bridge"})
 SILENT = frozenset({"create", "numpy", "bridge", "tape_enter", "tape_exit", "tape_zero", "tape_reset"})
 UNDERIVED = (True, True, False, False)  # `Access.usage` of an argument of which the kernel's source does not tell
 WRITES = {"zero_": "zero_()", "fill_": "fill_()", "assign": "assign()", "copy": "wp.copy"}
@@ -129,10 +130,13 @@ class Recorder:
             self._add(event, recorded)
         elif self._touched and self.detailed:
             self._note_write(event)
-        elif self.detailed and event.kind == "numpy" and is_array(event.subject):
-            place = names.place(self.origins.frame(3))
-            taken = Write(event.index, "a NumPy view", place, extent(event.subject), len(tape.launches))
-            self.recording.views.append(taken)
+        elif self.detailed and event.kind in LOOKS and is_array(event.subject):
+            place, count = names.place(self.origins.frame(3)), len(tape.launches)
+            if event.kind == "numpy":
+                taken = Write(event.index, "a NumPy view", place, extent(event.subject), count)
+                self.recording.views.append(taken)
+            if event.tape is tape:
+                self.recording.reads.append(self._read(event, place, count))
         self._touched = []
 
     # -- parts ---------------------------------------------------------------------------------
@@ -156,7 +160,8 @@ class Recorder:
         self._numbers.clear()
         self._inside.clear()
         self.blank.clear()
-        self.recording = Recording(tape=tape, missed=replay.entries.start if replay is not None else len(tape.launches))
+        missed = replay.entries.start if replay is not None else len(tape.launches)
+        self.recording = Recording(tape=tape, missed=missed, made_before=self.registry.count)
         self._before_count = self.recording.missed
 
     def enter_open_tape(self) -> None:
@@ -329,6 +334,16 @@ class Recorder:
                         event.tape is not None,
                     )
                 )
+
+    def _read(self, event: Event, place: dict[str, Any] | None, count: int) -> Read:
+        """The host looks at an array: what comes of it is on no tape."""
+        array, base = event.subject, root(event.subject)
+        number = self.number(base)
+        written = (o for o in self.recording.operations if any(a.written and a.number == number for a in o.accesses))
+        followed = self._is_parameter(base) or (number >= 0 and next(written, None) is not None)
+        registry = self.registry
+        how = "numpy" if event.kind == "numpy" else event.function.__name__
+        return Read(event.index, how, place, count, registry.serial(array), registry.count, followed)
 
     def program_ended(self, message: str | None, reason: str | None = None) -> None:
         """The user's program ended before its backward call was reached."""

@@ -23,6 +23,7 @@ class Registry:
         self.uses_cuda = False
         self.only_numbers = False  # an evaluation needs no names
         self.allocated: dict[int, tuple[str, int]] = {}
+        self.bound: dict[int, tuple[str, int]] = {}  # of those that a function returns at once: the line that takes it
         self._gradients: dict[int, list[weakref.ref]] = {}  # first byte -> arrays whose gradient begins there
 
     def created(self, array: Any) -> int:
@@ -39,6 +40,9 @@ class Registry:
         frame = self.origins.frame(2)
         if frame is not None:
             self.allocated[serial] = (frame.f_code.co_filename, frame.f_lineno)
+            taker = self.origins.taker(frame)
+            if taker is not None:
+                self.bound[serial] = (taker.f_code.co_filename, taker.f_lineno)
         if array._grad is not None:
             self.own_gradient(array)
         return serial

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import names
 from .arrays import extent, overlap
+from .host_reads import made_of_host_values, read_before
 from .recorded import Access, Operation, Write
 from .recording import Recorder
 from .registry import root
@@ -15,8 +16,9 @@ def describe(recorder: Recorder, array: Any, label: str) -> dict[str, Any]:
     """The user's name of an array and where it was made."""
     registry = recorder.registry
     allocated = registry.allocated
-    place = allocated.get(registry.serial(array)) or allocated.get(registry.serial(root(array)))
-    name = (names.assigned_name(*place) if place else None) or label
+    serial = registry.serial(array) if registry.serial(array) in allocated else registry.serial(root(array))
+    place, bound = allocated.get(serial), registry.bound.get(serial)
+    name = (names.assigned_name(*place) if place else None) or (names.assigned_name(*bound) if bound else None) or label
     return {"variable": name, "allocated": {"file": place[0], "line": place[1]} if place else None}
 
 
@@ -71,16 +73,18 @@ def writers_between(recorder: Recorder, number: int, operation: Operation) -> li
 
 
 def filled_by(recorder: Recorder, number: int) -> dict[str, Any] | None:
-    """The last write since the tape was entered that no tape knows, before the first operation on this root."""
+    """The last write since the tape was entered that no tape knows, before the first operation on this root; that it was
+    made of host values counts as one."""
     base, recording = recorder.roots[number], recorder.recording
     low, high = extent(base)
     first = next((o.index for o in recording.operations if any(a.base is base for a in o.accesses)), None)
     found = [
-        {"what": w.what, **file_line(w.place)}
-        for w in recording.writes
-        if w.span[0] < high and low < w.span[1] and (first is None or w.before_op <= first)
+        w for w in recording.writes if w.span[0] < high and low < w.span[1] and (first is None or w.before_op <= first)
     ]
-    return found[-1] if found else None
+    if not found:
+        return made_of_host_values(recorder, base)
+    last = found[-1]
+    return {"what": last.what, **file_line(last.place), "read": read_before(recorder, event=last.event)}
 
 
 def made_off_tape(recorder: Recorder, number: int, operation: Operation) -> bool:

@@ -4,6 +4,7 @@ from warp_debug_gradients.records.base import Place, Record, part, parts, read_j
 from warp_debug_gradients.records.check import Check, Evaluation, Gradient, HorizonRow, HostValue, Numbers
 from warp_debug_gradients.records.ledger import (
     AloneRow,
+    GivenNumber,
     JumpRow,
     Launch,
     Ledger,
@@ -24,6 +25,7 @@ __all__ = [
     "AloneRow",
     "Check",
     "Evaluation",
+    "GivenNumber",
     "Gradient",
     "GradientRead",
     "HorizonRow",

@@ -20,10 +20,27 @@ class Share(TypedDict, total=False):
     significant: bool
 
 
+class ReadRow(Place, total=False):
+    """A look of the host at an array while the tape was recording."""
+
+    variable: str | None
+    how: str
+
+
 class WriterRow(Place, total=False):
     """Who wrote: a kernel's name, or copy, zero_, assign, numpy, ..."""
 
     what: str
+    read: ReadRow | None  # by which the values may have come to the host
+
+
+class GivenNumber(TypedDict, total=False):
+    """A number handed to a launch that follows the parameter: it is another one at +h than at -h."""
+
+    argument: str
+    plus: Number
+    minus: Number
+    read: ReadRow | None
 
 
 class Launch(Place, total=False):
@@ -39,12 +56,11 @@ class NamedArray(TypedDict, total=False):
     variable: str
     allocated: Place
     off_tape: bool  # of a lost one: its values were computed while no tape was recording
+    writer: WriterRow  # that filled it since the tape was entered, unrecorded
 
 
 class TermRow(Share, NamedArray, total=False):
     """A part of the error that no launch puts in."""
-
-    writer: WriterRow
 
 
 class JumpRow(Share, Launch, total=False):
@@ -58,6 +74,7 @@ class JumpRow(Share, Launch, total=False):
     writers: list[WriterRow]
     carried: Number  # of an unrecorded write: the derivative that its values carry
     replaced: Number  # ... and what the adjoint hands on to the values it replaced
+    host_values: list[GivenNumber]
     series: list[tuple[int, Number]]
 
 
