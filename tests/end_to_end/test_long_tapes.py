@@ -211,6 +211,30 @@ def test_memory_is_the_programs_own_twice_whatever_the_length_of_the_tape(tmp_pa
 
 
 @pytest.mark.slow
+def test_the_passes_of_a_ledger_hold_no_second_copy_of_the_gradients(tmp_path):
+    """160 states of 2 MB, and as much of gradients: the program takes 678 MiB, the ledger 741.
+
+    With the gradients kept that are zero before the passes it took 1,139.
+    """
+    arguments, recordings = ("--steps", "160", "--cells", "250000", "--clobber", "80"), 96
+    environment = {**os.environ, "WARP_DEBUG_GRADIENTS_LEDGER_MB": str(recordings)}
+    bare, alone = peak_of([sys.executable, str(PROGRAM), *arguments], cwd=tmp_path)
+    assert bare.returncode == 0, bare.stderr
+    words = command(tmp_path, *arguments)
+    words[words.index("enable-tracker") : words.index("--workspace")] = ["bisect-steps", "main.py", "--iteration", "0"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    evidence = tmp_path / json.loads(done.stdout)["evidence"]
+    job, here = json.loads((evidence / "ledger.job.json").read_text()), evidence / "again.json"
+    (evidence / "again.job.json").write_text(json.dumps({**job, "parent_pid": os.getpid(), "result": str(here)}))
+    _, peak = peak_of([sys.executable, str(BOOTSTRAP), str(evidence / "again.job.json")], cwd=tmp_path, env=environment)
+    (ledger,) = json.loads(here.read_text())["ledgers"]  # by itself: evaluations would run beside the finished program
+    assert any(row["significant"] for row in [*ledger["jumps"], *ledger["stretches"]])
+    gradients = 160 * 250_000 * 8
+    assert alone > 2 * gradients, "the program holds no gradients: nothing was shown"
+    assert peak < alone + recordings * MIB + gradients // 2, (peak / MIB, alone / MIB)
+
+
+@pytest.mark.slow
 def test_the_ledger_of_ten_thousand_operations_takes_four_runs(tmp_path):
     environment = {**os.environ, "WARP_DEBUG_GRADIENTS_LEDGER_MB": "2"}
     words = command(tmp_path, "--steps", "10000", "--cells", "8", "--clobber", "9950")
