@@ -212,9 +212,9 @@ def test_memory_is_the_programs_own_twice_whatever_the_length_of_the_tape(tmp_pa
 
 @pytest.mark.slow
 def test_the_passes_of_a_ledger_hold_no_second_copy_of_the_gradients(tmp_path):
-    """160 states of 2 MB, and as much of gradients: the program takes 678 MiB, the ledger 741.
+    """160 states of 2 MB, and as much of gradients: the program takes 678 MiB, the ledger 733.
 
-    With the gradients kept that are zero before the passes it took 1,139.
+    With the gradients kept that are zero before the passes (no `release_zeros`) it took 832 to 857.
     """
     arguments, recordings = ("--steps", "160", "--cells", "250000", "--clobber", "80"), 96
     environment = {**os.environ, "WARP_DEBUG_GRADIENTS_LEDGER_MB": str(recordings)}
@@ -231,7 +231,7 @@ def test_the_passes_of_a_ledger_hold_no_second_copy_of_the_gradients(tmp_path):
     assert any(row["significant"] for row in [*ledger["jumps"], *ledger["stretches"]])
     gradients = 160 * 250_000 * 8
     assert alone > 2 * gradients, "the program holds no gradients: nothing was shown"
-    assert peak < alone + recordings * MIB + gradients // 2, (peak / MIB, alone / MIB)
+    assert peak < alone + recordings * MIB + gradients // 16, (peak / MIB, alone / MIB)
 
 
 @pytest.mark.slow

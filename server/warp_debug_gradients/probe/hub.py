@@ -81,7 +81,7 @@ class Hub:
     def passes_over_creation(self) -> bool:
         """Whether the next event, an array that is made, is only counted: nobody asks for it."""
         waits = self.creations is None or self.count in self.creations
-        return (not waits or self.count < self.idle_before) and self.is_idle("create")
+        return (not waits or self.count < self.idle_before) and self.graphs.active is None
 
     def count_only(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An event that nobody waits for: the fast path of evaluations."""

@@ -23,7 +23,9 @@ from .warp_gradcheck import is_disabled
 
 LOOKS = frozenset({"numpy", "bridge"})
 SILENT = frozenset({"create", "numpy", "bridge", "tape_enter", "tape_exit", "tape_zero", "tape_reset"})
-UNDERIVED = (True, True, False, False)  # `Access.usage` of an argument of which the kernel's source does not tell
+FILLS = frozenset({"zero_", "fill_"})  # on no tape
+# `Access.usage`: of what is only read or only written, and of what may be both, where no source tells
+READ, WRITE, UNDERIVED = (True, False, False, False), (False, True, False, False), (True, True, False, False)
 WRITES = {"zero_": "zero_()", "fill_": "fill_()", "assign": "assign()", "copy": "wp.copy"}
 
 
@@ -65,6 +67,7 @@ class Recorder:
         self._touched: list[Access] = []
         self._numbers: dict[int, int] = {}
         self._meets = False  # whether the tape meets the arrays of this event
+        self.created = watch.registry.created  # the hook, of every array: be quick
         self._inside: dict[Part, Access] = {}  # what the stretch that is being recorded has touched
 
     # -- hook interface ------------------------------------------------------------------------
@@ -73,9 +76,6 @@ class Recorder:
     def creations(self) -> set[int]:
         """The events that are told though they create an array: of others only the array is."""
         return {each["event"] for each in (self.item, self.early_loss) if each is not None}
-
-    def created(self, array: Any) -> None:
-        self.registry.created(array)
 
     def recorded_function(self, tape: Any, function: Callable[..., Any], arrays: Any) -> None:
         pass  # seen as a new entry of the tape when its event ends
@@ -93,12 +93,19 @@ class Recorder:
         if kind in ("tape_enter", "tape_reset"):
             self._before_tape(event)
         tape = event.tape
-        self._meets = tape is not None and tape is self.recording.tape
-        self._touched = [] if kind in SILENT else self._accesses(event)
-        if tape is not None and self._meets:
+        on_tape = tape is not None and tape is self.recording.tape
+        self._meets = on_tape and kind not in FILLS
+        self._touched = [] if kind in SILENT or self._is_new(event) else self._accesses(event)
+        if tape is not None and on_tape:
             self._before_count = event.replay.entries.start if event.replay is not None else len(tape.launches)
             if self._touched and self.recording.overflow is None:
                 self._guarded(self._sync_before, kind in LAUNCHES)
+
+    def _is_new(self, event: Event) -> bool:
+        """Whether an array is filled that the tape has not met: a run without places has nothing to keep of that."""
+        if self.detailed or event.kind not in FILLS:
+            return False
+        return not is_array(event.subject) or self.number(root(event.subject)) < 0
 
     def _before_tape(self, event: Event) -> None:
         new = event.subject is not self.recording.tape or event.replay is not None
@@ -176,11 +183,7 @@ class Recorder:
 
         Numbers by creation are not: a solver that iterates until it converges makes more arrays or fewer.
         """
-        return self._numbers.get(self._identity(base), -1)
-
-    def _identity(self, base: Any) -> int:
-        serial = base.__dict__.get(SERIAL, -1)
-        return serial if serial >= 0 else -int(base.ptr)
+        return self._numbers.get(_identity(base), -1)
 
     def _guarded(self, sync: Callable[..., Any], *args: Any) -> None:
         """What does not fit is not recorded; the operations still are, so that they can be cut into stretches."""
@@ -205,7 +208,7 @@ class Recorder:
         begins = cuts.begins(op)
         for access in self._touched:
             new = access.number not in self.roots
-            if self.detailed and access.part not in self.blank:
+            if self.detailed and access.number >= 0 and access.part not in self.blank:
                 self._note_blank(access)
             if begins:
                 if launched or not new:
@@ -248,20 +251,17 @@ class Recorder:
             self.roots[access.number] = base
             self.shadows.sync(access.number, base, op, phase, access.low, access.high)
 
-    def access(
-        self, label: str, array: Any, read: bool, written: bool, accumulated: bool = False, neighbours: bool = False
-    ) -> Access:
-        """The array with what it is a part of."""
+    def access(self, label: str, array: Any, usage: tuple[bool, bool, bool, bool]) -> Access:
+        """The array with what it is a part of. usage: see `access.Access`."""
         if array._ref is None and array.is_contiguous:  # most arrays are: be quick
             base, low, high = array, 0, array.capacity
         else:
             base, (low, high) = root(array), span(array)
             high = min(high - base.ptr, base.capacity)
             low = min(max(low - base.ptr, 0), high)
-        identity = self._identity(base)
-        number = self._numbers.get(identity, -1)
+        number, (read, written, accumulated, neighbours) = self.number(base), usage
         if number < 0 and self._meets:
-            number = self._numbers[identity] = len(self._numbers)
+            number = self._numbers[_identity(base)] = len(self._numbers)
         return Access(label, array, read, written, accumulated, base, number, low, high, neighbours)
 
     def _accesses(self, event: Event) -> list[Access]:
@@ -270,21 +270,21 @@ class Recorder:
             return self._launch_accesses(event.subject, *event.launch_arguments)
         if kind == "record_func":
             arrays = [a for value in event.argument(2, "arrays") or () for _, a in arrays_in(value)]
-            return [self.access(f"arrays[{k}]", array, True, True) for k, array in enumerate(arrays)]
+            return [self.access(f"arrays[{k}]", array, UNDERIVED) for k, array in enumerate(arrays)]
         if kind in ("copy", "assign"):
             source = event.argument(1, "src")
-            found = [self.access("dest", event.subject, False, True)] if is_array(event.subject) else []
-            return found + ([self.access("src", source, True, False)] if is_array(source) else [])
-        if kind in ("zero_", "fill_") and is_array(event.subject):
-            return [self.access(kind, event.subject, False, True)]
+            found = [self.access("dest", event.subject, WRITE)] if is_array(event.subject) else []
+            return found + ([self.access("src", source, READ)] if is_array(source) else [])
+        if kind in FILLS and is_array(event.subject):
+            return [self.access(kind, event.subject, WRITE)]
         if kind == "native":
             given = [argument for argument in event.native_arguments if is_array(argument[1])]
-            return [self.access(name, array, not written, written) for name, array, written in given]
+            return [self.access(name, array, WRITE if written else READ) for name, array, written in given]
         return []
 
     def _launch_accesses(self, kernel: Any, inputs: Any, outputs: Any) -> list[Access]:
         return [
-            self.access(label, array, *(UNDERIVED if how is None else how.usage))
+            self.access(label, array, UNDERIVED if how is None else how.usage)
             for label, array, how in self._arguments.labelled(kernel, inputs, outputs)
         ]
 
@@ -297,7 +297,8 @@ class Recorder:
             index = self._before_count + offset
             if callable(entry):
                 copied = recorded_arrays(entry, ())
-                accesses = [self.access("src" if r else "dest", a, r, w) for a, r, w in copied] or self._touched
+                told = [("src" if r else "dest", a, (r, w, False, False)) for a, r, w in copied]
+                accesses = [self.access(*each) for each in told] or self._touched
                 operation = Operation(index, "array copy" if copied else "recorded function", place, accesses)
             else:
                 kernel = entry[0]
@@ -399,6 +400,11 @@ class Recorder:
             return self.early_value
         loss = event.argument(1, "loss")
         return first_scalar(loss) if is_array(loss) else float("nan")
+
+
+def _identity(base: Any) -> int:
+    serial = base.__dict__.get(SERIAL, -1)
+    return serial if serial >= 0 else -int(base.ptr)
 
 
 def _what(event: Event) -> str:

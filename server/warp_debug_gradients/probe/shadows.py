@@ -129,11 +129,18 @@ class Shadows:
     def __init__(self, arena: Arena):
         self.arena = arena
         self.place: dict[int, tuple[int, int]] = {}  # root -> offset and size in the arena
-        self.bytes: dict[int, np.ndarray] = {}  # root -> uint8 view, shape (capacity,)
         self.log: list[Change] = []
         self.first_touch: dict[int, int] = {}  # root -> the operation that met it first
         self._seen: dict[int, Ranges] = {}  # what has been looked at of a root, where that is not all of it
         self._blank: set[int] = set()  # roots that have been zero so far: their shadow has no memory yet
+        self._views: dict[int, np.ndarray] | None = None
+
+    @property
+    def bytes(self) -> dict[int, np.ndarray]:
+        """Root -> uint8 view, shape (capacity,). Made when first asked for: a run that records needs none."""
+        if self._views is None:
+            self._views = {root: self.arena.view(at, size) for root, (at, size) in self.place.items()}
+        return self._views
 
     def sync(self, root: int, array: Any, op: int, phase: int, low: int = 0, high: int | None = None) -> bool:
         """Compare bytes [low, high) of the root with its shadow; log what changed. True where something did."""
@@ -160,15 +167,17 @@ class Shadows:
 
     def sync_seen(self, root: int, array: Any, op: int, phase: int) -> None:
         """`sync` for all of a root that has been looked at so far."""
-        seen = self._seen.get(root)
-        for low, high in [(0, self.place[root][1])] if seen is None else list(seen):
+        if root not in self._seen:
+            self.sync(root, array, op, phase)
+            return
+        for low, high in list(self._seen[root]):
             self.sync(root, array, op, phase, low, high)
 
     def _enter(self, root: int, size: int, op: int) -> tuple[int, int]:
         self.first_touch[root] = op
         place = self.place[root] = (self.arena.reserve(size), size)
-        self.bytes[root] = self.arena.view(*place)
         self._blank.add(root)
+        self._views = None
         return place
 
     def _take(self, root: int, pointer: int, low: int, high: int) -> None:
@@ -190,12 +199,12 @@ class Shadows:
         return missing == [(low, high)]
 
     def _log(self, root: int, pointer: int, op: int, phase: int, low: int, high: int, blank: bool) -> None:
-        known, (place, size), whole = self.bytes[root], self.place[root], high - low
+        (place, size), whole = self.place[root], high - low
         address = self.arena.address + place
         self._blank.discard(root)
         blank = blank or is_zero(address + low, whole)
         if whole > COMPARED_WHOLE and not (blank and whole == size):
-            changed = differing_range(known[low:high], _bytes_at(pointer + low, whole))
+            changed = differing_range(self.arena.view(place + low, whole), _bytes_at(pointer + low, whole))
             assert changed is not None
             if changed[1] - changed[0] < NEARLY_ALL * size or whole < size:
                 low, high = low + changed[0], low + changed[1]
@@ -203,7 +212,7 @@ class Shadows:
         at = ZEROS
         if not blank and high - low == size:  # the old bytes stay where they are
             at, place = place, self.arena.reserve(size)
-            self.place[root], self.bytes[root] = (place, size), self.arena.view(place, size)
+            self.place[root], self._views = (place, size), None
         elif not blank:
             at = self.arena.reserve(high - low)
             self.arena.write(at, address + low, high - low)
@@ -251,7 +260,7 @@ class Shadows:
     def clear(self) -> None:
         """Begin anew (another tape)."""
         self.place.clear()
-        self.bytes.clear()
+        self._views = None
         self.log.clear()
         self.first_touch.clear()
         self._seen.clear()
@@ -267,14 +276,13 @@ class Shadows:
         """Have the state that another process has made of this one."""
         self.place, self.log, self.first_touch = state["place"], state["log"], state["first_touch"]
         self.arena.resume(state["used"], state["held"])
-        self.bytes = {root: self.arena.view(at, size) for root, (at, size) in self.place.items()}
+        self._views = None
 
     @classmethod
     def from_state(cls, arena: Arena, state: dict[str, Any]) -> Shadows:
         """The shadows that another process recorded, as private copies of this one."""
         made = cls(arena.private(state["used"]))
         made.place, made.log, made.first_touch = dict(state["place"]), list(state["log"]), state["first_touch"]
-        made.bytes = {root: made.arena.view(at, size) for root, (at, size) in made.place.items()}
         return made
 
 
