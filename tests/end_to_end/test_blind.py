@@ -17,7 +17,7 @@ def marked(program):
     return pytest.param(program, id=program.name, marks=marks)
 
 
-@pytest.mark.parametrize("program", map(marked, truths.blind()))
+@pytest.mark.parametrize("program", [marked(p) for p in truths.blind()])
 def test_the_cause_is_found_and_nobody_is_accused_wrongly(program, tmp_path):
     truth, result = program.truth, truths.call("diagnose", program, program.copy(tmp_path / program.name)).result
     causes = [(c["code"], c["confidence"]) for c in result["causes"]]
