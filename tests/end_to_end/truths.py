@@ -127,12 +127,6 @@ def repairs() -> list[Program]:
     return found
 
 
-def blind() -> list[Program]:
-    """The programs that were first answered by a tool that had never seen their kind of author."""
-    answers = {path.parent: json.loads(path.read_text()) for path in sorted(PROGRAMS.glob("blind/*/answer.json"))}
-    return [Program(folder.name, folder, answer, "main.py") for folder, answer in answers.items()]
-
-
 def named(name: str) -> Program:
     """One program."""
     (found,) = [p for p in [*programs(), *examples()] if p.name == name]

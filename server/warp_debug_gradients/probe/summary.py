@@ -226,6 +226,7 @@ def _plan(
         "iteration": index,
         "pause": pause,
         "objective_calls": objective_calls,
+        "mixed_calls": [b.call for b in backwards if b.mixed],
         "segment": _is_segment(watch, calls, objective_calls is not None),
         "backward_calls": list(calls),
         "call_events": {str(b.call): b.event for b in backwards},
@@ -281,11 +282,11 @@ def _is_segment(watch: Watch, calls: tuple[int, ...], headed: bool) -> bool:
 
 
 def _chain_objective(watch: Watch, pause: int, backwards: list[Backward]) -> list[int] | None:
-    """The calls that state the objective, where tapes are chained by hand: those with a loss, not the links."""
+    """The calls that state the objective, where tapes are chained by hand: those with a loss or a running cost, not the mere links."""
     if not any(b.carried for b in backwards):
         return None
     end = backwards[-1].event
-    heads = [b.call for b in watch.backwards if pause <= b.event <= end and not b.carried]
+    heads = [b.call for b in watch.backwards if pause <= b.event <= end and (b.mixed or not b.carried)]
     return heads or None
 
 
