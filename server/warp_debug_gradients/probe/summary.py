@@ -103,9 +103,18 @@ def iterations(watch: Watch, chosen: list[Leaf], objective: str | None) -> list[
             groups.setdefault(calls, []).append(Member(leaf, history, spans_updates(history, updates)))
         join_links(watch, leaf, groups)
     starts = [watch.backwards[calls[0]] for calls in sorted(groups)]
-    return [
-        _iteration(watch, index, calls, groups[calls], starts, objective) for index, calls in enumerate(sorted(groups))
-    ]
+    own: dict[frozenset[str], list[Backward]] = {}  # by the parameters: what is prepared for others is another matter
+    for calls, start in zip(sorted(groups), starts):
+        own.setdefault(_keys(groups[calls]), []).append(start)
+    found: list[dict[str, Any]] = []
+    for index, calls in enumerate(sorted(groups)):
+        alike = own[_keys(groups[calls])]
+        found.append(_iteration(watch, index, calls, groups[calls], alike if len(alike) > 1 else starts, objective))
+    return found
+
+
+def _keys(members: list[Member]) -> frozenset[str]:
+    return frozenset(member.leaf.key for member in members)
 
 
 def join_links(watch: Watch, leaf: Leaf, groups: dict[tuple[int, ...], list[Member]]) -> None:
