@@ -154,6 +154,20 @@ def test_checkpointing_in_the_trained_array_is_one_iteration(dropped, tmp_path):
         assert (result["horizon"]["full"], result["horizon"]["windows"]) == (True, 3)
 
 
+@pytest.mark.parametrize("handed", ["loss", "grads"])
+def test_segments_with_running_costs_are_one_iteration(handed, tmp_path):
+    """Each backward call starts from the adjoint behind it, and from a cost of its own."""
+    code, result = answer_on_a_copy("gradcheck-full-horizon", KINDS / "running_cost.py", tmp_path, handed)
+    assert (code, result["verdict"], result["parameter"]) == (0, "agree", "power"), result["message"]
+    assert result["horizon"]["full"]
+
+
+def test_an_adjoint_dropped_between_segments_with_running_costs_is_no_agreement(tmp_path):
+    code, result = answer_on_a_copy("gradcheck-full-horizon", KINDS / "running_cost.py", tmp_path, "loss", "dropped")
+    assert code != 0
+    assert result["gradient"]["relative_error"] > 0.5, result["message"]
+
+
 @pytest.mark.parametrize(("variant", "expected"), [("", (0, "agree")), ("early", (1, "disagree"))])
 def test_batches_are_added_up_and_clipped_before_one_update(variant, expected, tmp_path):
     """An edit after the last backward call is the program's own business; one between them spoils the sum."""

@@ -39,6 +39,7 @@ class Program:
             "iteration": 0,
             "pause": 5,
             "objective_calls": None,
+            "mixed_calls": [],
             "backward_calls": calls,
             "call_events": {str(c): 25 + 10 * c for c in calls},
             "call_places": {str(c): {"file": "train.py", "line": 9} for c in calls},

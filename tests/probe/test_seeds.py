@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from warp_debug_gradients.probe import seeds
-from warp_debug_gradients.probe.seeds import ReadGradients, SeedMemory, carried
+from warp_debug_gradients.probe.seeds import ReadGradients, SeedMemory, origin
 
 
 class Array:
@@ -47,27 +47,36 @@ def test_a_copied_and_then_zeroed_gradient_is_a_link(read):
     read.note(STATE, Registry())
     seed = Array([3.0, 4.0])
     known = leaf(STATE, None)  # zeroed since
-    assert carried({END: seed}, [END], [known], read) == (True, [known])
-    assert carried({END: seed}, [END], [], read) == (True, [])  # an intermediate's: no leaf
+    assert origin({END: seed}, [END], [known], read) == (True, [known], [])
+    assert origin({END: seed}, [END], [], read) == (True, [], [])  # an intermediate's: no leaf
 
 
 def test_a_seed_of_another_origin_states_an_objective(read):
     read.note(STATE, Registry())
-    assert carried({END: Array([1.0, 1.0])}, [END], [], read) == (False, [])
+    assert origin({END: Array([1.0, 1.0])}, [END], [], read) == (False, [], [END])
 
 
-def test_one_seed_of_another_origin_decides(read):
+def test_a_running_cost_beside_a_link_states_a_term(read):
     read.note(STATE, Registry())
     other = Array([0.0, 0.0])
     both = {END: Array([3.0, 4.0]), other: Array([1.0, 0.5])}
-    assert carried(both, [END, other], [], read) == (False, [])
+    assert origin(both, [END, other], [], read) == (True, [], [other])
+
+
+def test_ones_are_no_trace_of_a_link(read):
+    """Every sum that a loss goes through is left with a one: the next loss is not seeded with that."""
+    cost, known = Array([0.5]), leaf(STATE, np.array([1.0]))
+    assert origin({cost: Array([1.0])}, [cost], [known], read) == (False, [], [cost])
+    unit = Array([0.0], gradient=[1.0])
+    read.note(unit, Registry())  # but one that the program has read may be handed on
+    assert origin({cost: Array([1.0])}, [cost], [], read) == (True, [], [])
 
 
 def test_a_seed_of_zeros_says_nothing(read):
     read.note(STATE, Registry())
     other = Array([0.0, 0.0])
-    assert carried({END: Array([0.0, 0.0])}, [END], [], read) == (False, [])
-    assert carried({END: Array([3.0, 4.0]), other: Array([0.0, 0.0])}, [END, other], [], read) == (True, [])
+    assert origin({END: Array([0.0, 0.0])}, [END], [], read) == (False, [], [])
+    assert origin({END: Array([3.0, 4.0]), other: Array([0.0, 0.0])}, [END, other], [], read) == (True, [], [])
 
 
 def test_only_the_last_reads_are_kept(read, monkeypatch):
@@ -86,7 +95,7 @@ def test_the_same_seed_again_is_no_link():
     for expected in (set(), {id(loss)}):
         again = memory.again([loss], None, Registry())
         assert again == expected
-    assert carried(None, [loss], [known], None, again) == (False, [])
+    assert origin(None, [loss], [known], None, again) == (False, [], [loss])
 
 
 def test_a_state_that_is_seeded_with_what_it_was_left_is_a_link():
@@ -96,4 +105,4 @@ def test_a_state_that_is_seeded_with_what_it_was_left_is_a_link():
     state._grad = Array([1.5])
     again = memory.again([state], None, Registry())
     known = leaf(state, np.array([1.5]))
-    assert carried(None, [state], [known], None, again) == (True, [known])
+    assert origin(None, [state], [known], None, again) == (True, [known], [])

@@ -142,16 +142,41 @@ def test_where_the_gradient_agrees_strong_leads_are_ruled_out():
 
 def test_a_zero_gradient_that_differences_do_not_settle_is_placed_at_its_steps():
     check = {"verdict": "inconclusive", "gradient": {"directions": [{"autodiff": 0.0}, {"autodiff": 0.0}]}}
-    (found,) = at_their_constructs([], check, [hit("piecewise_constant", 18)])
+    (found,) = at_their_constructs([], check, [], [hit("piecewise_constant", 18)])
     assert (found.code, found.confidence, found.line) == ("piecewise_constant", "likely", 18)
     slope = {"verdict": "inconclusive", "gradient": {"directions": [{"autodiff": 0.0}, {"autodiff": 1e-3}]}}
-    assert at_their_constructs([], slope, [hit("piecewise_constant", 18)]) == []
-    assert at_their_constructs([], check, [hit("piecewise_constant", 18, WEAK)]) == []
+    assert at_their_constructs([], slope, [], [hit("piecewise_constant", 18)]) == []
+    assert at_their_constructs([], check, [], [hit("piecewise_constant", 18, WEAK)]) == []
+
+
+def test_a_term_that_is_constant_at_small_steps_is_placed_in_the_launch_that_shows_it():
+    check = {"verdict": "inconclusive", "gradient": {"directions": [{"autodiff": 0.4}, {"autodiff": -0.1}]}}
+    row = {"what": "launch", "file": "a.py", "line": 28, "argument": "level", "verdict": "undecided"}
+    flat = Isolated(**row, kernel="quantise", reason="staircase", autodiff=0.0)
+    (found,) = at_their_constructs([], check, [flat], [hit("piecewise_constant", 8, function="quantise")])
+    assert (found.code, found.confidence, found.line) == ("piecewise_constant", "likely", 8)
+    assert "a.py:28: quantise by itself hands back 0 for level" in found.evidence[0]
+    for other in (flat.model_copy(update={"autodiff": 0.3}), flat.model_copy(update={"reason": "kink"})):
+        assert at_their_constructs([], check, [other], [hit("piecewise_constant", 8, function="quantise")]) == []
+    assert at_their_constructs([], check, [flat], [hit("piecewise_constant", 8, function="sample")]) == []
+    assert at_their_constructs([], check, [flat], []) == []
+
+
+def test_a_program_that_does_not_repeat_its_steps_is_stochastic_where_the_source_draws():
+    check = {
+        "verdict": "inconclusive",
+        "reason": "not_repeated",
+        "message": "the same backward call came at another event",
+    }
+    found = situations(check)
+    assert [(c.code, c.confidence) for c in found] == [("stochastic_forward", "possible")]
+    (found,) = at_their_constructs(found, check, [], [hit("stochastic_forward", 51)])
+    assert (found.confidence, found.line) == ("likely", 51)
 
 
 def test_a_situation_moves_to_the_construct_behind_it():
     (found,) = at_their_constructs(
-        [cause("stochastic_forward", line=70)], {"verdict": "inconclusive"}, [hit("stochastic_forward", 12)]
+        [cause("stochastic_forward", line=70)], {"verdict": "inconclusive"}, [], [hit("stochastic_forward", 12)]
     )
     assert found.line == 12
     assert "a.py:12" in found.evidence[-1]

@@ -74,8 +74,9 @@ class Diagnosis:
             return await self._right(check, checks, trace)
         found, located_causes = await self._locate(trace, checks, first)
         scan = self._scan(trace)
-        situation = situations.at_their_launches(situations.situations(first), first, found.isolated if found else [])
-        situation = at_their_constructs(situation, first, scan.hits)
+        isolated = found.isolated if found else []
+        situation = situations.at_their_launches(situations.situations(first), first, isolated)
+        situation = at_their_constructs(situation, first, isolated, scan.hits)
         causes = with_leads(ranked(located_causes, situation), scan.hits, check.verdict == "disagree")
         result = self._result(check, found, causes)
         result.leads = [pattern_hit(h) for h in scan.hits[:MOST_LEADS]]

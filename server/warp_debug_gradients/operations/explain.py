@@ -77,6 +77,7 @@ ADVICE = {
     "objective; if not, it is right up to that factor, which the learning rate takes up.",
     "forbidden_write": "Keep that file in memory for the check (':memory:'), write it after the iteration, or check an "
     "iteration that does not write.",
+    "not_repeated": "Make the script repeat its own steps (seeds, no clocks or files that change).",
     "not_measured": "Make the script repeat its own steps (seeds, no clocks or files that change), or try engine=rerun.",
 }
 

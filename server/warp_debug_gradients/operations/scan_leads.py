@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from warp_debug_gradients.patterns import STRONG, Hit
 from warp_debug_gradients.records import Check
-from warp_debug_gradients.schemas import Cause
+from warp_debug_gradients.schemas import Cause, Isolated
 
 UNEXPLAINED = "warp_defect"  # what a jump is called whose kernel shows no known construct
 MOST = 3
@@ -43,26 +43,45 @@ def with_leads(causes: list[Cause], hits: Sequence[Hit], wrong: bool) -> list[Ca
     return causes
 
 
-def at_their_constructs(situation: list[Cause], check: Check, hits: Sequence[Hit]) -> list[Cause]:
+def at_their_constructs(
+    situation: list[Cause], check: Check, isolated: Sequence[Isolated], hits: Sequence[Hit]
+) -> list[Cause]:
     """What an undecided check amounts to, placed at the construct that the source shows for it.
 
     A gradient of exactly zero whose differences do not settle, with a cast, floor or comparison on the way, is
-    the derivative of a piecewise constant objective until a smoother measurement says otherwise.
+    the derivative of a piecewise constant objective until a smoother measurement says otherwise. So is a part of the
+    gradient, where one launch by itself hands nothing back and its outputs move in steps.
     """
-    directions = (check.get("gradient") or {}).get("directions") or []
-    zero = bool(directions) and all(d.get("autodiff") == 0.0 for d in directions)
-    steps = next((h for h in hits if h.code == STEPS and h.likelihood == STRONG), None)
-    if check["verdict"] == "inconclusive" and not situation and zero and steps is not None:
-        evidence = ["AD is exactly 0 along every direction, and the differences do not settle"]
-        cause = _cause(steps, evidence[0])
-        cause.confidence = "likely"
-        return [cause]
+    if check["verdict"] == "inconclusive" and not situation:
+        return _stepped(check, isolated, [h for h in hits if h.code == STEPS and h.likelihood == STRONG])
     for cause in situation:
         lead = next((h for h in hits if h.code == cause.code), None)
         if lead is not None:
             cause.file, cause.line, cause.function = lead.file, lead.line, lead.function
             cause.evidence.append(f"the source shows it: {lead.file}:{lead.line}: {lead.construct}")
+            if lead.likelihood == STRONG and cause.confidence == "possible":
+                cause.confidence = "likely"  # what was measured, and what the source shows, agree
     return situation
+
+
+def _stepped(check: Check, isolated: Sequence[Isolated], steps: Sequence[Hit]) -> list[Cause]:
+    """The one construct that makes an objective, or a term of it, constant at small steps."""
+    directions = (check.get("gradient") or {}).get("directions") or []
+    if steps and directions and all(d.get("autodiff") == 0.0 for d in directions):
+        cause = _cause(steps[0], "AD is exactly 0 along every direction, and the differences do not settle")
+    else:
+        flat = {row.kernel: row for row in isolated if row.reason == "staircase" and row.autodiff == 0.0}
+        lead = next((h for h in steps if h.function in flat), None)
+        if lead is None:
+            return []
+        row = flat[lead.function]
+        cause = _cause(
+            lead,
+            f"{row.file}:{row.line}: {row.kernel} by itself hands back 0 for {row.argument}, and what it writes does not "
+            "move at small steps of it but at large ones: whatever goes through it is missing from the gradient",
+        )
+    cause.confidence = "likely"
+    return [cause]
 
 
 def _same(cause: Cause, hit: Hit) -> bool:

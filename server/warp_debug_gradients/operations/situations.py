@@ -32,6 +32,12 @@ SITUATIONS = {
         "unperturbed evaluations give different objectives",
         "Draw the random numbers from a seed that is the same in every evaluation (or outside of the objective).",
     ),
+    "not_repeated": Situation(
+        "stochastic_forward",
+        "the program takes other steps in another run: random draws, a clock, or files that it left behind",
+        "Draw the random numbers from a fixed seed, and let nothing else change from run to run.",
+        "possible",
+    ),
     "quantised": Situation(
         "precision_floor",
         "the objective changes by less than its own last digits",

@@ -89,8 +89,9 @@ def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
         per_evaluation = seconds_of_one(time.perf_counter() - started, reference, repeats)
     seen = {str(k): v for k, v in reference.get("call_events", {}).items() if k in plan["backward_calls"]}
     if reference["ok"] and seen != plan["call_events"]:
-        reference["ok"], reference["error"] = (
+        reference["ok"], reference["reason"], reference["error"] = (
             False,
+            "not_repeated",
             "the program does not repeat its own steps from run to run: the same backward call came at another event",
         )
     results = []
@@ -132,7 +133,7 @@ def _check_parameter(
     if not reference["ok"] or x0 is None or used is None or used["gradient"] is None:
         return _give_up(
             result,
-            reference["reason"] or "not_measured",
+            reference["reason"] or ("not_measured" if reference["error"] else "not_repeated"),
             reference["error"]
             or f"{parameter['name']} or its gradient was not seen again when the program was run once more: it does not repeat its own steps",
         )

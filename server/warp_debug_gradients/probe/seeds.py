@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,34 +102,46 @@ def _seed_of(output: Any, grads: Any) -> Any:
     return next((g for a, g in (grads or {}).items() if a is output), output._grad)
 
 
-def carried(
+class Origin(NamedTuple):
+    """Where the seeds of a backward pass come from."""
+
+    linked: (
+        bool  # one of them at least is a gradient that an earlier backward pass left: a chain of tapes, checkpointing
+    )
+    carriers: list[Leaf]  # the leaves among those that left them
+    stated: list[Any]  # outputs that start from a seed of another origin: terms of the objective
+
+
+def origin(
     grads: Any,
     seeds: list[Any],
     leaves: Iterable[Leaf],
     read: ReadGradients | None = None,
     again: Container[int] = (),
-) -> tuple[bool, list[Leaf]]:
-    """Whether every seed is a gradient that an earlier backward pass left (a chain of tapes, checkpointing), and the
-    leaves among those that left them. The program may have copied the gradient away and zeroed it since.
+) -> Origin:
+    """Tells what an earlier backward pass left from what the program states. The program may have copied the gradient away
+    and zeroed it since.
 
     again: arrays whose last backward pass had the same seed. What such an array holds is that seed, not a result of it.
     """
-    leaves, found, linked = [leaf for leaf in leaves if leaf.serial not in again], [], False
+    leaves = [leaf for leaf in leaves if leaf.serial not in again]
+    carriers: list[Leaf] = []
+    stated: list[Any] = []
+    linked = False
     for output in seeds:
         values = scalars(_seed_of(output, grads))
         if not np.any(values):
             continue  # seeds nothing
-        match = next(
-            (leaf for leaf in leaves if leaf.gradient is not None and np.array_equal(leaf.gradient, values)), None
-        )
-        if match is None and read is not None:
-            number = read.hold(values)
+        held = [leaf for leaf in leaves if leaf.gradient is not None and np.array_equal(leaf.gradient, values)]
+        # Ones are what a loss starts from, and what is left at every sum that it goes through: no trace of a link.
+        match = held[0] if held and not np.all(values == 1.0) else None
+        if match is None:
+            number = None if read is None else read.hold(values)
             if number is None or number in again:
-                return False, []
+                stated.append(output)
+                continue
             match = next((leaf for leaf in leaves if leaf.serial == number), None)
-        elif match is None:
-            return False, []
         linked = True
         if match is not None:
-            found.append(match)
-    return linked, found
+            carriers.append(match)
+    return Origin(linked, carriers, stated)

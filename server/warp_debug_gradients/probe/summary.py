@@ -103,9 +103,18 @@ def iterations(watch: Watch, chosen: list[Leaf], objective: str | None) -> list[
             groups.setdefault(calls, []).append(Member(leaf, history, spans_updates(history, updates)))
         join_links(watch, leaf, groups)
     starts = [watch.backwards[calls[0]] for calls in sorted(groups)]
-    return [
-        _iteration(watch, index, calls, groups[calls], starts, objective) for index, calls in enumerate(sorted(groups))
-    ]
+    own: dict[frozenset[str], list[Backward]] = {}  # by the parameters: what is prepared for others is another matter
+    for calls, start in zip(sorted(groups), starts):
+        own.setdefault(_keys(groups[calls]), []).append(start)
+    found: list[dict[str, Any]] = []
+    for index, calls in enumerate(sorted(groups)):
+        alike = own[_keys(groups[calls])]
+        found.append(_iteration(watch, index, calls, groups[calls], alike if len(alike) > 1 else starts, objective))
+    return found
+
+
+def _keys(members: list[Member]) -> frozenset[str]:
+    return frozenset(member.leaf.key for member in members)
 
 
 def join_links(watch: Watch, leaf: Leaf, groups: dict[tuple[int, ...], list[Member]]) -> None:
@@ -226,6 +235,7 @@ def _plan(
         "iteration": index,
         "pause": pause,
         "objective_calls": objective_calls,
+        "mixed_calls": [b.call for b in backwards if b.mixed],
         "segment": _is_segment(watch, calls, objective_calls is not None),
         "backward_calls": list(calls),
         "call_events": {str(b.call): b.event for b in backwards},
@@ -281,11 +291,11 @@ def _is_segment(watch: Watch, calls: tuple[int, ...], headed: bool) -> bool:
 
 
 def _chain_objective(watch: Watch, pause: int, backwards: list[Backward]) -> list[int] | None:
-    """The calls that state the objective, where tapes are chained by hand: those with a loss, not the links."""
+    """The calls that state the objective, where tapes are chained by hand: those with a loss or a running cost, not the mere links."""
     if not any(b.carried for b in backwards):
         return None
     end = backwards[-1].event
-    heads = [b.call for b in watch.backwards if pause <= b.event <= end and not b.carried]
+    heads = [b.call for b in watch.backwards if pause <= b.event <= end and (b.mixed or not b.carried)]
     return heads or None
 
 

@@ -22,7 +22,7 @@ from .host_values import host_scalars
 from .leads import Lead, Leads
 from .leaves import Leaf, Leaves
 from .registry import LaunchArguments, Registry, root
-from .seeds import ReadGradients, SeedMemory, carried, seeded_outputs
+from .seeds import ReadGradients, SeedMemory, origin, seeded_outputs
 from .tapes import Tapes, recorded_arrays
 
 NAMED_BACKWARDS = 4  # variables are looked up by name around the first backward calls; later ones reuse the names
@@ -42,7 +42,7 @@ class Backward:
     loss: float | None
     loss_name: str | None
     loss_dtype: str | None
-    outputs: list[int]  # serials of the arrays that carry a seed
+    outputs: list[int]  # serials of the arrays that carry a seed; of a mixed call, a seed of its own
     ops: int
     tape_event: int
     tape_place: dict[str, Any] | None
@@ -53,6 +53,7 @@ class Backward:
     loss_event: int  # where the loss is still what the tape left (it was reset before backward), or -1
     seeds_consumed: bool
     carried: bool  # seeded with the gradient that an earlier backward pass left: a link of a chain of tapes
+    mixed: bool  # and with terms of the objective, too: a running cost
     emptied: dict[str, Any] | None  # where the tape was reset while it recorded
     lead: Lead  # what ran outside any tape since the backward call before
     edits: dict[str, dict[str, Any]]  # by leaf: where the gradient that it adds to was changed since the call before
@@ -403,12 +404,12 @@ class Watch:
         if self.parameter_expression is not None and call < NAMED_BACKWARDS:
             leaves = self._named_parameter(frame, leaves)
         seeds = seeded_outputs(loss, grads, state)
-        linked, chain = False, []
-        if not is_array(loss):
-            again = self.seeds.again(seeds, grads, self.registry)
-            linked, chain = carried(grads, seeds, self.leaves.values(), self.read_gradients, again)
-        for leaf in chain:  # before rebuilt leaves forget
+        again = self.seeds.again(seeds, grads, self.registry)
+        came = origin(grads, seeds, self.leaves.values(), self.read_gradients, again)
+        for leaf in came.carriers:  # before rebuilt leaves forget
             leaf.carrier = True
+        mixed = came.linked and (is_array(loss) or bool(came.stated))
+        stated = came.stated if mixed else seeds
         keys = [self.leaves.use(array, state, found.get(id(array), []), call) for array in leaves]
         for leaf in [leaf for leaf in self.leaves.values() if leaf.orphan and leaf.key not in keys]:
             array = leaf.array()
@@ -425,9 +426,9 @@ class Watch:
                 loss=first_scalar(loss) if is_array(loss) else None,
                 loss_name=self.leaves.name(loss, found.get(id(loss), []))
                 if is_array(loss)
-                else ", ".join(self.leaves.name(a, []) for a in seeds) or None,
-                loss_dtype=describe_dtype(loss) if is_array(loss) else (describe_dtype(seeds[0]) if seeds else None),
-                outputs=[self.registry.serial(a) for a in seeds],
+                else ", ".join(self.leaves.name(a, []) for a in stated) or None,
+                loss_dtype=describe_dtype(loss) if is_array(loss) else (describe_dtype(stated[0]) if stated else None),
+                outputs=[self.registry.serial(a) for a in stated],
                 ops=state.ops,
                 tape_event=state.enter_event,
                 tape_place=state.enter_place,
@@ -439,11 +440,12 @@ class Watch:
                 if 0 <= state.exit_event < self.tapes.last_reset.get(loss_base, -1)
                 else -1,
                 seeds_consumed=self.seeds.consumed(grads, self.registry),
-                carried=linked,
+                carried=came.linked,
+                mixed=mixed,
                 emptied=state.emptied,
                 lead=self.leads.take(),
                 edits={key: edit for key in keys if (edit := self._edit(self.leaves[key])) is not None},
-                scalars=host_scalars(frame) if not is_array(loss) and not linked else {},
+                scalars=host_scalars(frame) if not is_array(loss) and not came.linked else {},
             )
         )
         self._mark_held()

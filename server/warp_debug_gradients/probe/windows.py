@@ -36,8 +36,9 @@ def measure_windows(
     result: dict[str, Any],
 ) -> Steps:
     """Each backward call by itself: its own gradient against its own loss, from the tape's first use on."""
-    # A link of a chain of tapes has no loss of its own: only the calls that state the objective have a window.
-    calls = [c for c in plan["backward_calls"] if not plan["objective_calls"] or c in plan["objective_calls"]]
+    # A link of a chain of tapes hands on more than its own loss: only calls that start from nothing else have a window.
+    stating = [c for c in plan["backward_calls"] if not plan["objective_calls"] or c in plan["objective_calls"]]
+    calls = [c for c in stating if c not in plan["mixed_calls"]]
     links = len(plan["backward_calls"]) - len(calls)
     if links:
         result["not_covered"].append(f"{links} backward calls that are seeded by the one before, each by itself")
