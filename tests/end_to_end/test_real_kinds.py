@@ -214,6 +214,16 @@ def test_weights_in_half_precision(broken, tmp_path):
     assert (code, result["verdict"]) in expected, result["message"]
 
 
+def test_a_right_formula_that_meets_a_wrong_argument_is_not_blamed(tmp_path):
+    """In the backward pass the sum of a loop that is not unrolled is not what it was: the function alone is right."""
+    code, result = answer_on_a_copy("bisect-steps", KINDS / "half_weights.py", tmp_path, "dynamic")
+    first = result["causes"][0]
+    lines = (KINDS / "half_weights.py").read_text().splitlines()
+    assert (code, first["code"]) == (1, "dynamic_loop"), result["message"]
+    assert "for j in range(x.shape[0])" in lines[first["line"] - 1]
+    assert {c["confidence"] for c in result["causes"] if c["code"] == "custom_gradient"} <= {"possible"}
+
+
 def test_an_indexed_array_inside_the_tape_is_the_programs_own_error(tmp_path):
     """Warp 1.19 cannot go back through it: the error is the program's, at its own line."""
     file = KINDS / "indexed.py"

@@ -511,6 +511,18 @@ def test_a_custom_gradient_that_is_wrong_by_itself_is_the_cause_whatever_else_is
     assert [c.code for c in ledger_causes(other, lambda j: [LOOP, FORMULA])] == ["dynamic_loop", "custom_gradient"]
 
 
+@pytest.mark.parametrize(("verdict", "sure"), [(None, "likely"), ("undecided", "likely"), ("wrong", "proven")])
+def test_a_custom_gradient_that_is_right_by_itself_comes_last(verdict, sure):
+    launch = [alone(verdict)] if verdict else []
+    causes = ledger_causes(ledger(jumps=[jump()], isolated=[*launch, custom("right")]), lambda j: [FORMULA, LOOP])
+    assert [(c.code, c.confidence) for c in causes] == [("dynamic_loop", sure), ("custom_gradient", "possible")]
+    assert "the custom gradient of drag is right by itself at 64 sampled arguments" in causes[0].evidence
+    nothing_else = only(ledger(jumps=[jump()], isolated=[*launch, custom("right")]), lambda j: [FORMULA])
+    assert (nothing_else.code, nothing_else.confidence) == ("custom_gradient", sure), "arguments that were not sampled"
+    other = ledger(jumps=[jump()], isolated=[*launch, custom("right", "lift")])
+    assert ledger_causes(other, lambda j: [FORMULA, LOOP])[0].code == "custom_gradient", "another function's"
+
+
 def test_a_custom_gradient_counts_where_nothing_jumps_but_not_where_the_gradient_agrees():
     book = ledger(isolated=[custom("wrong")])
     assert only(book, None, Context(verdict="inconclusive")).confidence == "possible"

@@ -8,6 +8,7 @@ import pytest
 
 from warp_debug_gradients.errors import UsageError
 from warp_debug_gradients.operations import explain
+from warp_debug_gradients.operations.agreement import bound_in_words
 from warp_debug_gradients.operations.bisect_steps import bisect_steps, ledger_message
 from warp_debug_gradients.operations.enable_tracker import enable_tracker
 from warp_debug_gradients.operations.gradcheck import gradcheck_full_horizon
@@ -15,9 +16,11 @@ from warp_debug_gradients.operations.knob import between, constant, knob_message
 from warp_debug_gradients.operations.ledger import place_numpy_writes
 from warp_debug_gradients.operations.picture import draw_ledger
 from warp_debug_gradients.render import render
+from warp_debug_gradients.render.text import pair
 from warp_debug_gradients.schemas import (
     BisectStepsRequest,
     BisectStepsResult,
+    CheckSummary,
     EnableTrackerRequest,
     GradcheckRequest,
     KnobPoint,
@@ -361,3 +364,22 @@ def test_an_agreement_beside_a_fault_says_what_it_rules_out(restored, jumps, sai
     )
     assert "up to 2.4% of its size, which this check would not have seen" in text
     assert said in text
+
+
+@pytest.mark.parametrize(
+    ("autodiff", "size", "said"),
+    [
+        (1.075, 25.0, "7.5% of this slope, 0.3% of the gradient's size, which is what is judged"),
+        (1.004, 25.0, ""),  # nobody wonders at that
+        (1.075, 1.5, ""),  # the slope is of the gradient's size
+        (1.075, None, ""),
+    ],
+)
+def test_an_agreement_says_what_its_error_is_judged_against(autodiff, size, said):
+    """A direction that happens to be nearly level: its own slope is no measure."""
+    gradient = {"autodiff": autodiff, "finite_difference": 1.0, "error": 1e-3, "relative_error": autodiff - 1.0}
+    check = {"verdict": "agree", "iteration": 1, "gradient": {**gradient, "size": size, "resolution": 0.005}}
+    summary = CheckSummary.model_validate({**gradient, "verdict": "agree", "size": size})
+    for text in (explain.headline_message(check, [check], {}), bound_in_words(check["gradient"]), pair(summary)):
+        assert said in text
+        assert ("which is what is judged" in text) == bool(said), text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from warp_debug_gradients.records import Gradient
-from warp_debug_gradients.render.text import percent
+from warp_debug_gradients.render.text import judged_by_size, percent
 from warp_debug_gradients.schemas import BisectStepsResult, as_float
 
 
@@ -17,9 +17,18 @@ def resolution_of(gradient: Gradient) -> float | None:
 
 
 def bound_in_words(gradient: Gradient) -> str:
-    """A clause to follow an agreement; empty where the bound is not known."""
+    """Clauses to follow an agreement; empty where the bound is not known."""
     resolution = resolution_of(gradient)
-    return f"; an error below {percent(resolution)} of its size would not have shown" if resolution else ""
+    judged = judged_in_words(gradient)
+    differs = f"; they differ by {judged}" if judged else ""
+    return f"{differs}; an error below {percent(resolution)} of its size would not have shown" if resolution else ""
+
+
+def judged_in_words(gradient: Gradient) -> str:
+    """What the error is compared with, where the slope along the direction is small beside the gradient; else empty."""
+    values = [gradient.get("autodiff"), gradient.get("finite_difference"), gradient.get("size")]
+    known = [as_float(v) for v in values if v is not None]
+    return judged_by_size(*known) if len(known) == len(values) and all(map(math.isfinite, known)) else ""
 
 
 def beside_a_fault(gradient: Gradient, effect: float | None) -> str:

@@ -56,7 +56,7 @@ async def enable_tracker(
         assert not isinstance(kept, BaseException)
         result = build_result(measurement, trace, kept)
         if result.exit_code == 1 and not any(cause.confidence == "proven" for cause in result.causes):
-            await _hold_to_check(measurement, trace, result)
+            await _hold_to_check(measurement, trace, result, kept)
     add_tracker(result, tracked)
     if result.message:
         result.message += _tracker_sentence(result)
@@ -81,7 +81,7 @@ async def _tracker(measurement: Measurement[EnableTrackerRequest]) -> ProbeOutco
 
 
 async def _hold_to_check(
-    measurement: Measurement[EnableTrackerRequest], trace: Trace, result: EnableTrackerResult
+    measurement: Measurement[EnableTrackerRequest], trace: Trace, result: EnableTrackerResult, kept: Ledger
 ) -> None:
     """A finding that nothing proves counts only where differences settle: on a kink both gradients may be right."""
     try:
@@ -90,11 +90,11 @@ async def _hold_to_check(
         result.notes.append(f"Whether differences settle at this point was not measured: {missing}")
         return
     if check["verdict"] == "inconclusive":
-        undecided(result, check)
+        undecided(result, check, kept)
     result.next = next_call(result, measurement.request)
 
 
-def undecided(result: EnableTrackerResult, check: Check) -> None:
+def undecided(result: EnableTrackerResult, check: Check, kept: Ledger) -> None:
     """Takes back what the differences do not carry."""
     for row in result.overwrites:
         row.harmful = None if row.harmful else row.harmful
@@ -102,7 +102,7 @@ def undecided(result: EnableTrackerResult, check: Check) -> None:
         cause.confidence = "possible"
     result.reason = check.get("reason") or "inconclusive"
     said = str(check.get("message") or "the differences do not settle").rstrip(".")
-    result.message = f"Not decided: {said}. What stands out nevertheless: {result.message}"
+    result.message = f"Not decided whether the gradient is right: {said}. {content_message(result, kept)}"
 
 
 def build_result(measurement: Measurement[EnableTrackerRequest], trace: Trace, kept: Ledger) -> EnableTrackerResult:
@@ -163,8 +163,13 @@ def content_message(result: EnableTrackerResult, kept: Ledger) -> str:
             f"The tape does not know of a write that changes the derivative: {unknown.get('kernel') or 'a write'} at "
             f"{unknown.get('file')}:{unknown.get('line')}, {percent(unknown.get('share'))} of it ({numbers}).{harmless}"
         )
-    wrong = any(j.get("significant") for j in kept.get("jumps") or [])
-    still = f" The gradient is wrong for another reason: {numbers}." if wrong else ""
+    jump = next((j for j in kept.get("jumps") or [] if j.get("significant")), None)
+    still = (
+        f" An error comes in that is no overwrite: at {jump.get('file')}:{jump.get('line')}, {percent(jump.get('share'))} of the "
+        f"derivative ({numbers}); bisect_steps looks for its cause."
+        if jump
+        else ""
+    )
     if kept.get("message"):  # a long tape, of which a part was recorded singly
         return (
             f"No overwrite found in iteration {result.iteration} that changes the gradient by more than its noise; the tape "

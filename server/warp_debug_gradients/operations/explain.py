@@ -6,7 +6,7 @@ import math
 import re
 
 from warp_debug_gradients.operations import by_hand, next_calls
-from warp_debug_gradients.operations.agreement import bound_in_words
+from warp_debug_gradients.operations.agreement import bound_in_words, judged_in_words
 from warp_debug_gradients.operations.edited_gradient import edited_between
 from warp_debug_gradients.operations.iterations import first_rise, iteration_of, losses
 from warp_debug_gradients.records import Check, GradientRead, Numbers, Place, Trace, part, parts
@@ -144,8 +144,10 @@ def headline_message(check: Check, checks: list[Check], trace: Trace) -> str:
     more = (
         wiped(check) or more_windows_than_others(check, trace) or ("" if whole == "over the full horizon" else SEGMENT)
     )
+    judged = judged_in_words(check.get("gradient") or {})
+    differs = f" Along the direction that tells most AD and FD differ by {judged}." if judged else ""
     return (
-        f"The gradient of {parameter} is right {where}, {whole}.{_seeded(check)}{is_zero(check)}{f' But {more}.' if more else ''}"
+        f"The gradient of {parameter} is right {where}, {whole}.{differs}{_seeded(check)}{is_zero(check)}{f' But {more}.' if more else ''}"
         f"{off_the_tape(checks)}{other_reason(trace)}"
     )
 

@@ -227,6 +227,6 @@ def _horizon(found: HorizonRow | None) -> Horizon | None:
 
 def _summary(check: Check) -> CheckSummary:
     gradient = check.get("gradient") or {}
-    numbers = {k: gradient.get(k) for k in ("autodiff", "finite_difference", "error", "relative_error")}
+    numbers = {k: gradient.get(k) for k in ("autodiff", "finite_difference", "error", "relative_error", "size")}
     names = {k: part(check, k).get("name") for k in ("parameter", "objective")}
     return CheckSummary.model_validate({**check, **numbers, **names})

@@ -27,8 +27,17 @@ def wrong_functions(ledger: Ledger) -> list[AloneRow]:
     return [r for r in parts(ledger, "isolated") if r.get("what") == "function" and r.get("verdict") == "wrong"]
 
 
+def right_functions(ledger: Ledger) -> list[AloneRow]:
+    """The functions whose custom gradient is right by itself, at all the arguments that were sampled."""
+    return [r for r in parts(ledger, "isolated") if r.get("what") == "function" and r.get("verdict") == "right"]
+
+
 def in_words(row: AloneRow) -> str:
     """A row as evidence."""
+    if row["what"] == "function" and row.get("verdict") == "right":
+        return (
+            f"the custom gradient of {row.get('kernel')} is right by itself at {row.get('samples')} sampled arguments"
+        )
     if row["what"] == "function":
         return (
             f"the custom gradient of {row.get('kernel')} is wrong by itself at {row.get('wrong')} of {row.get('samples')} "

@@ -14,7 +14,7 @@ from typing import Any
 from warp_debug_gradients.operations.constructs import REPAIRS, Construct
 from warp_debug_gradients.operations.host_places import UnrecordedPlace
 from warp_debug_gradients.operations.isolated import in_words as isolated_in_words
-from warp_debug_gradients.operations.isolated import launch_alone, wrong_functions
+from warp_debug_gradients.operations.isolated import launch_alone, right_functions, wrong_functions
 from warp_debug_gradients.operations.ledger_evidence import (
     DOUBLES,
     HOST_WRITES,
@@ -46,7 +46,16 @@ from warp_debug_gradients.operations.ledger_evidence import (
     tells_of,
     variables_of,
 )
-from warp_debug_gradients.records import JumpRow, Launch, ObservationRow, OverwriteRow, Place, TermRow, WriterRow
+from warp_debug_gradients.records import (
+    AloneRow,
+    JumpRow,
+    Launch,
+    ObservationRow,
+    OverwriteRow,
+    Place,
+    TermRow,
+    WriterRow,
+)
 from warp_debug_gradients.render.text import percent
 from warp_debug_gradients.schemas import Cause, as_float
 from warp_debug_gradients.versions import known_defects
@@ -531,20 +540,26 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Co
         if alone:
             evidence.append(isolated_in_words(alone))
         custom = [c for c in constructs if c.code == "custom_gradient"]
-        functions = [
-            r
-            for r in wrong_functions(ledger)
-            if any(c.text.startswith(f"custom gradient of {r.get('kernel')}:") for c in custom)
-        ]
+        functions = [r for r in wrong_functions(ledger) if any(is_of(c, r) for c in custom)]
+        cleared = [r for r in right_functions(ledger) if any(is_of(c, r) for c in custom)]
+        right = [c for c in custom if any(is_of(c, r) for r in cleared)]
         if functions and verdict != "right":  # the formula is wrong by itself: nothing else is needed
             constructs = custom
             evidence += [isolated_in_words(r) for r in functions]
+        elif right and len(right) < len(
+            constructs
+        ):  # the formula is right by itself: what else is in the kernel comes first
+            constructs = [*(c for c in constructs if c not in right), *right]
+            evidence += [isolated_in_words(r) for r in cleared]
+        else:
+            right = []
+        suspects = len([c for c in constructs if c not in right])
         share = size_of(jump.get("share"))
         for position, construct in enumerate(constructs[:MOST_CONSTRUCTS]):
             hidden = construct.code == "native_without_adjoint"  # may lead to arrays that are no arguments
             cause = new_cause(
                 construct.code,
-                _confidence(None if hidden else verdict, len(constructs), position),
+                "possible" if construct in right else _confidence(None if hidden else verdict, suspects, position),
                 jump,
                 [construct.variable] if construct.variable else [],
                 [*evidence, f"{construct.file}:{construct.line}: {construct.text}"],
@@ -566,6 +581,11 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Co
             sure = "likely" if verdict == "wrong" else "possible"
             found.append((share, new_cause("warp_defect", sure, jump, [], evidence, REPAIRS["warp_defect"])))
     return found
+
+
+def is_of(construct: Construct, function: AloneRow) -> bool:
+    """Whether the construct is that function's custom gradient."""
+    return construct.text.startswith(f"custom gradient of {function.get('kernel')}:")
 
 
 def _confidence(alone: str | None, constructs: int, position: int) -> str:

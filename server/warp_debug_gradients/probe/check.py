@@ -320,6 +320,7 @@ def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) ->
             "error": None,
             "relative_error": None,
             "resolution": None,
+            "size": None,
             "directions": [],
             "elements": [],
         },
@@ -478,6 +479,7 @@ def _conclude(
         error=overall.error,
         relative_error=relative(overall.autodiff, overall.finite_difference),
         resolution=overall.resolution,
+        size=overall.size if math.isfinite(overall.size) else None,
     )
     measured = [row for row in elements if row["status"] == "settled"]
     settled = [k for k, e in enumerate(estimates) if e.status == "settled"]

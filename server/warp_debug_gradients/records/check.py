@@ -46,6 +46,7 @@ class Gradient(Numbers, total=False):
     """The numbers of the check: those of the direction that tells most, and all of them. resolution: see `agreement`."""
 
     resolution: Number
+    size: Number
     directions: list[DirectionRow]
     elements: list[Element]
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+SHOWS = 0.01  # of a slope: an error that somebody may wonder at beside "agree"
+SMALL_SLOPE = 2.0  # times the slope: from this size of the gradient on it is worth a word
+
 
 def number(value: float | str | None) -> str:
     """Six significant digits; non-finite values by name."""
@@ -16,6 +19,18 @@ def percent(value: float | str | None) -> str:
     if value is None or isinstance(value, str):
         return number(value)
     return f"{100 * value:.3g}%"
+
+
+def judged_by_size(autodiff: float, finite_difference: float, size: float) -> str:
+    """What an error is judged against, where that is not the slope itself: one that happens to be small beside the gradient.
+
+    Empty where the slope is of the gradient's own size, or the error small beside it.
+    """
+    off, slope = abs(autodiff - finite_difference), abs(finite_difference)
+    if not (off > SHOWS * slope and size > SMALL_SLOPE * slope):
+        return ""
+    of_slope = f"{percent(off / slope)} of this slope" if slope else f"{off:.3g} from a slope of zero"
+    return f"{of_slope}, {percent(off / size)} of the gradient's size, which is what is judged"
 
 
 def moved_by(relative: float | str | None, max_abs: float | str | None) -> str:
@@ -41,7 +56,10 @@ def pair(item: Any) -> str:
     text = f"AD = {number(item.autodiff)}, FD = {number(item.finite_difference)}"
     if item.error is not None:
         text += f" ± {number(item.error)}"
-    relative = getattr(item, "relative_error", None)
+    relative, size = getattr(item, "relative_error", None), getattr(item, "size", None)
+    numbers = (item.autodiff, item.finite_difference, size)
+    if all(isinstance(x, float) for x in numbers) and (judged := judged_by_size(*numbers)):
+        return f"{text}, off by {judged}"
     return text if relative is None else f"{text}, relative error {percent(relative)}"
 
 

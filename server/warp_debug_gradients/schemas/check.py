@@ -52,6 +52,10 @@ class Gradient(Model):
     finite_difference: Num | None = None
     error: Num | None = Field(None, description="Error estimate of the finite difference")
     relative_error: Num | None = None
+    size: Num | None = Field(
+        None,
+        description="What an error is compared with: |FD|, or the slope that a direction like it usually has, if larger",
+    )
     resolution: Num | None = Field(
         None,
         description="The smallest error, as a part of the gradient's size along a direction, that this check would have "
@@ -121,6 +125,7 @@ class CheckSummary(Model):
     finite_difference: Num | None = None
     error: Num | None = None
     relative_error: Num | None = None
+    size: Num | None = None
     evaluations: int | None = None
     seconds_per_evaluation: float | None = None
 

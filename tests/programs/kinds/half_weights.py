@@ -1,4 +1,7 @@
-"""Weights in float16, the loss in float32; `broken`: the hand-written gradient of the activation is three times too large."""
+"""Weights in float16, the loss in float32; `broken`: the hand-written gradient of the activation is three times too large.
+
+`dynamic`: the sum's loop is not unrolled, so that the right formula meets a wrong argument.
+"""
 import sys
 import numpy as np
 import warp as wp
@@ -29,6 +32,15 @@ def layer(w: wp.array2d(dtype=wp.float16), x: wp.array(dtype=float), h: wp.array
 
 
 @wp.kernel
+def layer_of_any_width(w: wp.array2d(dtype=wp.float16), x: wp.array(dtype=float), h: wp.array(dtype=float)):
+    i = wp.tid()
+    s = wp.float(0.0)
+    for j in range(x.shape[0]):
+        s += wp.float32(w[i, j]) * x[j]
+    h[i] = bend(s)
+
+
+@wp.kernel
 def misfit(h: wp.array(dtype=float), loss: wp.array(dtype=float)):
     i = wp.tid()
     wp.atomic_add(loss, 0, (h[i] - 0.8) * (h[i] - 0.8))
@@ -43,7 +55,7 @@ for it in range(3):
     loss = wp.zeros(1, dtype=float, requires_grad=True)
     tape = wp.Tape()
     with tape:
-        wp.launch(layer, ROWS, inputs=[w, x], outputs=[h])
+        wp.launch(layer_of_any_width if "dynamic" in sys.argv else layer, ROWS, inputs=[w, x], outputs=[h])
         wp.launch(misfit, ROWS, inputs=[h], outputs=[loss])
     tape.backward(loss)
     w.assign((w.numpy() - np.float16(0.1) * w.grad.numpy()).astype(np.float16))
