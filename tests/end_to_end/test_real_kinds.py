@@ -272,3 +272,27 @@ def test_values_that_leave_the_tape_by_the_host(how, text, tmp_path):
 def test_what_is_only_printed_while_a_tape_records_is_no_fault(how, tmp_path):
     code, result = answer_on_a_copy("bisect-steps", KINDS / "metered.py", tmp_path, how)
     assert (code, result["verdict"], result["flat"], result["causes"]) == (0, "agree", True, []), result["message"]
+
+
+def test_coordinates_far_from_their_origin_leave_no_digits(tmp_path):
+    file = KINDS / "far_origin.py"
+    code, result = answer_on_a_copy("diagnose", file, tmp_path, "far")
+    assert (code, result["verdict"]) == (4, "inconclusive"), result["message"]
+    first = result["causes"][0]
+    assert (first["code"], first["confidence"], first["kernel"]) == ("precision_floor", "likely", "misses")
+    assert "way = stake[s] - fixed[f]" in file.read_text().splitlines()[first["line"] - 1]
+    assert "neighbouring numbers are 0.5 apart" in " ".join(first["evidence"])
+
+
+@pytest.mark.parametrize("how", ["near", "double", "clock"])
+def test_differences_that_keep_their_digits(how, tmp_path):
+    """Off their origin, or in float64; and exact ones, of which only the update is rounded away."""
+    code, result = answer_on_a_copy("diagnose", KINDS / "far_origin.py", tmp_path, how)
+    (cause,) = result["causes"]
+    assert (code, result["verdict"], cause["code"]) == (0, "agree", "gradients_correct"), result["message"]
+    assert ("rounded away" in " ".join(cause["evidence"])) == (how == "clock")
+
+
+def test_a_kink_at_differences_of_zero_is_a_kink(tmp_path):
+    code, result = answer_on_a_copy("diagnose", KINDS / "far_origin.py", tmp_path, "folded")
+    assert (code, result["causes"][0]["code"]) == (4, "nonsmooth_choice"), result["message"]

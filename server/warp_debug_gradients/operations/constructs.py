@@ -249,3 +249,34 @@ def _base(target: ast.expr) -> str | None:
     while isinstance(target, (ast.Subscript, ast.Attribute)):
         target = target.value
     return target.id if isinstance(target, ast.Name) else None
+
+
+def difference_line(source: str, kernel: str, argument: str) -> int | None:
+    """The first line of a kernel that adds to, or takes something from, what it reads of an argument."""
+    tree = parsed(source)
+    functions = [n for n in ast.walk(tree or ast.Module([], [])) if isinstance(n, ast.FunctionDef) and n.name == kernel]
+    names, label = {argument.split(".")[0]}, argument.rpartition(".")[2]
+    for node in (n for function in functions for n in _in_order(function)):
+        if isinstance(node, ast.Assign):
+            if _reads(node.value, names, label):  # p = points[i]
+                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            sides = (node.left, node.right)
+            if any(_reads(side, names, label) for side in sides):
+                return node.lineno
+    return None
+
+
+def _in_order(function: ast.FunctionDef) -> list[ast.stmt | ast.expr]:
+    """What stands in it, line by line; a statement before what it is made of."""
+    found = [n for n in ast.walk(function) if isinstance(n, (ast.stmt, ast.expr))]
+    return sorted(found, key=lambda n: (n.lineno, not isinstance(n, ast.stmt)))
+
+
+def _reads(node: ast.AST, names: set[str], field: str) -> bool:
+    """Whether an expression is an element of one of these, or of such a field, or one of these by itself."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr == field
+    return isinstance(node, ast.Name) and node.id in names

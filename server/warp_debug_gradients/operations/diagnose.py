@@ -8,6 +8,7 @@ from warp_debug_gradients.errors import DebugGradientsError
 from warp_debug_gradients.operations import by_hand, gradcheck, next_calls, settling, situations
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.bisect_steps import build_result as located
+from warp_debug_gradients.operations.constructs import difference_line
 from warp_debug_gradients.operations.iterations import choose_iterations, plan_of
 from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.operations.reported import reported_otherwise
@@ -77,6 +78,7 @@ class Diagnosis:
         isolated = found.isolated if found else []
         situation = situations.at_their_launches(situations.situations(first), first, isolated)
         situation = at_their_constructs(situation, first, isolated, scan.hits)
+        self._at_their_differences(situation, trace)
         causes = with_leads(ranked(located_causes, situation), scan.hits, check.verdict == "disagree")
         result = self._result(check, found, causes)
         result.leads = [pattern_hit(h) for h in scan.hits[:MOST_LEADS]]
@@ -118,6 +120,18 @@ class Diagnosis:
         strong = sum(h.likelihood == STRONG for h in scan.hits)
         self._stage("scan", f"{strong} strong and {len(scan.hits) - strong} weak leads in {len(scan.scanned)} file(s)")
         return scan
+
+    def _at_their_differences(self, situation: list[Cause], trace: Trace) -> None:
+        """Digits that a launch loses, placed at the line of its kernel that takes the difference, where it is found."""
+        root = self.measurement.workspace.root
+        for cause in (c for c in situation if c.code == "precision_floor" and c.variables):
+            kernel = (cause.kernel or "").rpartition(".")[2]
+            for file in (root / f for f in trace.get("loaded_files") or []):
+                source = file.read_text(errors="replace") if file.suffix == ".py" and file.is_file() else ""
+                line = difference_line(source, kernel, cause.variables[0])
+                if line is not None:
+                    cause.file, cause.line = self.measurement.workspace.relative(file), line
+                    break
 
     async def _check(self, trace: Trace) -> tuple[ProbeOutcome, str]:
         request = self.measurement.request

@@ -9,6 +9,7 @@ from typing import Literal
 
 from warp_debug_gradients.operations import by_hand, explain
 from warp_debug_gradients.operations.agreement import bound_in_words
+from warp_debug_gradients.operations.digits import REPAIR, rounded_away, update_lost
 from warp_debug_gradients.operations.line_search import Line, line_of, line_sentence
 from warp_debug_gradients.operations.reported import reported_otherwise
 from warp_debug_gradients.records import Check, Place, Trace
@@ -98,7 +99,7 @@ def situations(check: Check) -> list[Cause]:
 
 def at_their_launches(situation: list[Cause], check: Check, isolated: Sequence[Isolated]) -> list[Cause]:
     """What an undecided check amounts to, placed at the launch that shows it by itself."""
-    return _at_the_kink(_rounded_away(situation, check, isolated), isolated)
+    return rounded_away(_at_the_kink(_rounded_away(situation, check, isolated), isolated), check, isolated)
 
 
 def _at_the_kink(situation: list[Cause], isolated: Sequence[Isolated]) -> list[Cause]:
@@ -203,6 +204,10 @@ def right(checks: list[Check], trace: Trace) -> Cause:
             "The gradient of what is handed to backward needs no repair. If the printed number is what should fall, everything "
             "that it is made of has to be on the tape."
         )
+    rounded = next((text for c in checks if (text := update_lost(c))), "")
+    if rounded:
+        evidence.append(rounded)
+        repair = f"The gradient needs no repair; the update is rounded away. {REPAIR}"
     place = (check.get("horizon") or {}).get("to") or {}
     return Cause(
         code="gradients_correct",

@@ -16,6 +16,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from . import digits
 from .allowance import (
     BRIEFLY,
     CONFIRMING,
@@ -30,7 +31,7 @@ from .allowance import (
 )
 from .confirm import confirm
 from .differences import Estimate, directional_derivative
-from .elements import measure_elements
+from .elements import component, measure_elements
 from .estimate import BRIEFLY_ENOUGH, GOOD_ENOUGH
 from .evaluator import (
     EVALUATIONS,
@@ -236,6 +237,8 @@ def _check_parameter(
             row["verdict"] = "inconclusive"
     result["gradient"]["elements"] = elements
     _conclude(result, overall, judged, gradient, directions, estimates, elements, plan)
+    if overall.verdict != "disagree":
+        result["digits"] = _digits(result, x0, gradient, base, plan)
     factor = may_be_scaled(result, plan)
     if factor is not None:
         yield from measure_own_loss(evaluator, gradient, directions[0], factor, result)
@@ -344,6 +347,19 @@ def _start(x0: np.ndarray) -> dict[str, Any]:
 def _give_up(result: dict[str, Any], reason: str, message: str) -> dict[str, Any]:
     result.update(verdict="inconclusive", reason=reason, message=message)
     return result
+
+
+def _digits(
+    result: dict[str, Any], x0: np.ndarray, gradient: np.ndarray, base: float, plan: dict[str, Any]
+) -> dict[str, Any]:
+    """What one floating-point step of the parameter, and of the objective, means here."""
+    own, about = digits.of_parameter(x0, gradient, base), result["parameter"]
+    if own is not None:
+        own["component"] = component(own["index"], about["shape"], x0.size, about.get("fields") or ())
+        own["dtype"] = str(x0.dtype)
+    along = [abs(row["autodiff"]) for row in result["gradient"]["directions"] if math.isfinite(row["autodiff"])]
+    objective = digits.of_objective(base, plan["objective_dtype"], max(along, default=0.0))
+    return {"parameter": own, "objective": objective}
 
 
 def _read_place(used: dict[str, Any]) -> dict[str, Any] | None:

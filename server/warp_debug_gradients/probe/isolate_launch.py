@@ -12,7 +12,7 @@ from typing import Any, Iterable
 
 import numpy as np
 
-from . import isolate
+from . import digits, isolate
 from .arrays import host, overwrite
 from .cuts import first_touched
 from .evaluator import EPS, SEED, typical_size
@@ -178,6 +178,7 @@ class Launch:
         found = [self._input(access, leaving, rng) for access in self._inputs()]
         row = isolate.of_inputs(found)
         row["adjoint"] = "arriving" if usable else "random"
+        row["digits"] = self._digits(rng)
         if self.operation.disabled:
             row["reason"] = "backward_disabled"
         if row["verdict"] == "wrong":
@@ -197,6 +198,38 @@ class Launch:
             np.logical_or(*(self.view(one, n, h) != self.view(other, n, h) for one, other in pairs))
             for n, h in self.holders
         ]
+
+    def _digits(self, rng: Any) -> dict[str, Any] | None:
+        """What the launch writes with one of its inputs moved by one floating-point step, of those that are far larger than
+        the result; the worst input, None where none is so large."""
+        used = [(n, h, weight != 0.0) for (n, h), weight in zip(self.holders, self.arriving)]
+        results = [(digits.rms(self.view(self.after, n, h)[mask]), n, h, mask) for n, h, mask in used if mask.any()]
+        if not results:
+            return None
+        size, n, holder, mask = max(results, key=lambda each: each[0])
+        found: list[dict[str, Any]] = []
+        for access in self.operation.accesses:
+            if not access.read or access.number not in self.before or host(access.array).dtype.kind != "f":
+                continue
+            large = digits.far_larger(self.view(self.before, access.number, access.array).reshape(-1), size)
+            if large is None:
+                continue
+            start = {k: content.copy() for k, content in self.before.items()}
+            target = self.view(start, access.number, access.array)
+            target[...] = digits.one_step_away(target, rng)
+            self.make(start)
+            moved = {k: memory(self.recorder.roots[k]) for k in self.before}
+            here, there = (self.view(c, n, holder)[mask].astype(np.float64) for c in (moved, self.after))
+            found.append(
+                {
+                    "argument": access.label,
+                    "size": large[0],
+                    "step": large[1],
+                    "result_size": size,
+                    "share": digits.rms(here - there) / size,
+                }
+            )
+        return max(found, key=lambda row: row["share"], default=None)
 
     def _restored(self, label: str, rng: Any) -> str | None:
         """The verdict with the launch's own inputs restored as well; None where it does not change them."""

@@ -59,7 +59,9 @@ def update_between(x0: np.ndarray, gradient: np.ndarray, x1: np.ndarray) -> dict
     """
     step = x1.astype(np.float64) - x0.astype(np.float64)
     size, norm = float(np.linalg.norm(step)), float(np.linalg.norm(gradient))
-    if not (math.isfinite(size) and math.isfinite(norm)) or size == 0.0 or norm == 0.0:
+    if not (math.isfinite(size) and math.isfinite(norm)) or norm == 0.0:
         return None
+    if size == 0.0:
+        return {"rate": 0.0, "cosine": None, "length": 0.0}  # rounded away, or no update at all
     along = -float(step @ gradient)
     return {"rate": along / norm**2, "cosine": along / (size * norm), "length": size}

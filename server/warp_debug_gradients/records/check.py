@@ -32,6 +32,7 @@ class DirectionRow(Numbers, total=False):
     label: Required[str]
     reason: str
     step: Number
+    rungs: list[dict[str, Any]]  # step, central, forward, backward, difference, by rising step
 
 
 class Element(Numbers, total=False):
@@ -147,6 +148,9 @@ class Check(TypedDict, total=False):
     line: Line
     update: Update
     by_hand: list[HostValue]
+    digits: dict[
+        str, Any
+    ]  # of a check that does not disagree: one step of the "parameter" and of the "objective", see probe/digits.py
 
 
 class Evaluation(TypedDict, total=False):

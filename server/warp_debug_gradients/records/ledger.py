@@ -162,6 +162,7 @@ class AloneRow(Launch, total=False):
     samples: int
     wrong: int
     blamed: bool
+    digits: dict[str, Any] | None  # of what it reads and is far larger than what it writes: see probe/digits.py
     tangent_noise: Number  # how far the recorded runs put <adjoint, tangent> of its results off
 
 

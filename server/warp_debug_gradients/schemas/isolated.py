@@ -10,6 +10,16 @@ from warp_debug_gradients.schemas.base import Model, Num
 from warp_debug_gradients.schemas.parts import VIA, Location
 
 
+class Digits(Model):
+    """What one floating-point step of a launch's large input does to what it writes."""
+
+    argument: str | None = None
+    size: Num | None = Field(None, description="The largest of its values")
+    step: Num | None = Field(None, description="The distance between neighbouring numbers there")
+    result_size: Num | None = Field(None, description="RMS of what the launch writes")
+    share: Num | None = Field(None, description="RMS change of the result for one step of each value, as a part of it")
+
+
 class Isolated(Model):
     """The dot-product test of one launch, or of one function with a custom gradient, by itself."""
 
@@ -32,6 +42,9 @@ class Isolated(Model):
     wrong: int | None = Field(None, description="Those of them at which its gradient is wrong")
     blamed: bool = Field(False, description="Looked at because its line jumps")
     message: str | None = None
+    digits: Digits | None = Field(
+        None, description="Of the input that is far larger than what the launch writes, if any"
+    )
 
 
 class GradcheckTape(Model):
