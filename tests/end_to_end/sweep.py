@@ -79,7 +79,9 @@ def accusations(result: dict[str, Any], cause: str) -> list[str]:
 def near_root(program: Program, cause: dict[str, Any]) -> bool:
     """Whether a cause's place is within a few lines of one of the truth's."""
     lines = [x.rpartition(":") for x in root_lines(program)]
-    return any(Path(f).name == Path(cause.get("file") or "").name and abs(int(n) - cause["line"]) <= NEAR for f, _, n in lines)
+    return any(
+        Path(f).name == Path(cause.get("file") or "").name and abs(int(n) - cause["line"]) <= NEAR for f, _, n in lines
+    )
 
 
 def root_lines(program: Program) -> list[str]:

@@ -192,6 +192,49 @@ def test_the_round_off_of_a_long_sum_accuses_nobody(tmp_path):
     assert any(examined), "the sum was never blamed at first: nothing was shown"
 
 
+def atomic_loss(tmp_path, *arguments):
+    """(the result of bisect-steps, its ledger) of the program whose loss and whose gradient are sums of one launch each."""
+    shutil.copy(PROGRAM.with_name("atomic_loss.py"), tmp_path / "main.py")
+    words = [sys.executable, "-m", "warp_debug_gradients", "bisect-steps", "main.py", "--workspace", str(tmp_path)]
+    words += ["--python", sys.executable, "--iteration", "0", "--timeout", "300", "--json", "--", *arguments]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    return ledger_of(tmp_path, done.stdout)
+
+
+def test_the_round_off_of_an_atomic_loss_accuses_nobody(tmp_path):
+    """A sum of 1e5 float32 terms: at small steps its round-off passes for a slope that is several per cent off."""
+    result, _ = atomic_loss(tmp_path)
+    assert (result["verdict"], result["flat"], result["causes"]) == ("agree", True, [])
+    evidence, examined = tmp_path / result["evidence"], []
+    job = json.loads((evidence / "ledger.job.json").read_text())
+    for step in (2.0**-5, 2.0**-7, 2.0**-9):
+        here = evidence / "again.json"
+        job |= {"parent_pid": os.getpid(), "result": str(here), "ledger": {**job["ledger"], "step": step}}
+        (evidence / "again.job.json").write_text(json.dumps(job))
+        subprocess.run([sys.executable, str(BOOTSTRAP), str(evidence / "again.job.json")], cwd=tmp_path, check=False)
+        (ledger,) = json.loads(here.read_text())["ledgers"]
+        assert not any(j["significant"] for j in ledger["jumps"]), ledger["jumps"]
+        assert not [row["kernel"] for row in ledger["isolated"] if row["verdict"] == "wrong"]
+        examined += [row.get("tangent_noise") for row in ledger["isolated"] if row["kernel"] == "total"]
+    assert any(examined), "the sum was never blamed at first: nothing was shown"
+
+
+def test_the_round_off_of_an_adjoints_own_sum_is_no_wrong_adjoint(tmp_path):
+    """The gradient is a float32 sum of 4e5 contributions of one launch: its jump is what other scales show as rounding."""
+    result, ledger = atomic_loss(tmp_path, "--threads", "400000", "--offset", "0")
+    assert not any(j["significant"] for j in result["jumps"])
+    (row,) = (r for r in ledger["isolated"] if r["kernel"] == "wave")
+    assert (row["verdict"], row["reason"]) == ("undecided", "round_off")
+    assert "warp_defect" not in [c["code"] for c in result["causes"]]
+
+
+def test_a_wrong_adjoint_of_a_long_sum_is_wrong_all_the_same(tmp_path):
+    result, _ = atomic_loss(tmp_path, "--planted")
+    assert [j["kernel"] for j in result["jumps"] if j["significant"]] == ["total_planted"]
+    assert [c["code"] for c in result["causes"]] == ["custom_gradient"]
+    assert result["causes"][0]["confidence"] != "possible"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [1000, 4000])
 def test_memory_is_the_programs_own_twice_whatever_the_length_of_the_tape(tmp_path, steps):

@@ -146,6 +146,7 @@ class AloneRow(Launch, total=False):
     wrong: int
     blamed: bool
     tangent_noise: Number  # how far the recorded runs put <adjoint, tangent> of its results off
+    sum_noise: Number  # how far the round-off of its adjoint's sums does
 
 
 class Ledger(TypedDict, total=False):
