@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import truths
-from largest_jump import NO_JUMP, OUTSIDE, is_fault, significant
+from largest_jump import NEAR, NO_JUMP, OUTSIDE, is_fault, significant
 from truths import Answer, Program
 
 ACCUSES = ("proven", "likely")
@@ -76,6 +76,14 @@ def accusations(result: dict[str, Any], cause: str) -> list[str]:
     return [*(["called wrong"] if result["verdict"] == "disagree" else []), *said]
 
 
+def near_root(program: Program, cause: dict[str, Any]) -> bool:
+    """Whether a cause's place is within a few lines of one of the truth's."""
+    lines = [x.rpartition(":") for x in root_lines(program)]
+    return any(
+        Path(f).name == Path(cause.get("file") or "").name and abs(int(n) - cause["line"]) <= NEAR for f, _, n in lines
+    )
+
+
 def root_lines(program: Program) -> list[str]:
     """As file:line."""
     found = [str(line) for line in program.truth["root_cause_lines"]]
@@ -86,7 +94,11 @@ def root_lines(program: Program) -> list[str]:
 
 
 def booked(program: Program, folder: Path) -> Row:
-    """The largest entry of one program's ledger: the fault (hit), another (miss), or none where none can be (apart)."""
+    """The largest entry of one program's ledger: the fault (hit), another (miss), or none.
+
+    None where none can be (apart), and where the update follows another gradient than the tape's (behind the tape): there
+    the first cause has to name the line.
+    """
     truth, project = program.truth, program.copy(folder / program.folder.name)
     options = [] if truth["gradients_correct"] or program.iteration == 0 else ["--iteration", str(program.iteration)]
     result = truths.call("bisect-steps", program, project, *objective(program), *options, timeout_s=200).result
@@ -94,6 +106,8 @@ def booked(program: Program, folder: Path) -> Row:
     entries = significant(ledger)
     largest = f"{entries[0]}: {entries[0].share:.2%} ± {entries[0].noise:.2%}" if entries else "-"
     said = ", ".join(f"{c['code']} ({c['confidence']})" for c in result["causes"]) or "-"
+    if result["causes"] and not entries:
+        said += f" {result['causes'][0].get('file')}:{result['causes'][0].get('line')}"
     row = Row(program.name, [truth["cause"], result["verdict"] or result["status"], largest, said])
     cause = truth["cause"]
     top = (result["causes"] or [{}])[0].get("code")
@@ -106,7 +120,9 @@ def booked(program: Program, folder: Path) -> Row:
         row.cells.append("miss")
         row.problems.append(f"no ledger: {result['message']}")
     elif not entries and cause in OUTSIDE:
-        row.cells.append("apart: outside of the tape")
+        behind = near_root(program, (result["causes"] or [{}])[0])
+        row.cells.append("behind the tape" + (", its line named" if behind else ""))
+        row.problems += [] if behind else ["no line of the truth is named"]
     else:
         lines = {(Path(file).name, int(line)) for file, _, line in (x.rpartition(":") for x in root_lines(program))}
         hit = bool(entries) and is_fault(entries[0], ledger, cause, lines, project)

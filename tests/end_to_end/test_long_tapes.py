@@ -192,6 +192,35 @@ def test_the_round_off_of_a_long_sum_accuses_nobody(tmp_path):
     assert any(examined), "the sum was never blamed at first: nothing was shown"
 
 
+def atomic_loss(tmp_path, *arguments):
+    """(the result of bisect-steps, its ledger) of the program whose loss and whose gradient are sums of one launch each."""
+    shutil.copy(PROGRAM.with_name("atomic_loss.py"), tmp_path / "main.py")
+    words = [sys.executable, "-m", "warp_debug_gradients", "bisect-steps", "main.py", "--workspace", str(tmp_path)]
+    words += ["--python", sys.executable, "--iteration", "0", "--timeout", "300", "--json", "--", *arguments]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    return ledger_of(tmp_path, done.stdout)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--threads", "400000", "--offset", "0"]])
+def test_the_round_off_of_an_adjoints_own_sum_is_no_wrong_adjoint(tmp_path, arguments):
+    """The gradient is a float32 sum of what all threads of one launch give: its jump is what other scales show as rounding."""
+    result, ledger = atomic_loss(tmp_path, *arguments)
+    assert not any(j["significant"] for j in result["jumps"])
+    (row,) = (r for r in ledger["isolated"] if r["kernel"] == "wave")
+    assert (row["verdict"], row["reason"]) == ("undecided", "round_off")
+    assert row["sum_noise"] > 0.0
+    (jump,) = (j for j in ledger["jumps"] if j["kernel"] == "wave")
+    assert 1e-4 < abs(jump["share"]) <= 4.0 * jump["noise"]
+    assert "warp_defect" not in [c["code"] for c in result["causes"]]
+
+
+def test_a_wrong_adjoint_of_a_long_sum_is_wrong_all_the_same(tmp_path):
+    result, _ = atomic_loss(tmp_path, "--planted")
+    assert [j["kernel"] for j in result["jumps"] if j["significant"]] == ["total_planted"]
+    assert [c["code"] for c in result["causes"]] == ["custom_gradient"]
+    assert result["causes"][0]["confidence"] != "possible"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [1000, 4000])
 def test_memory_is_the_programs_own_twice_whatever_the_length_of_the_tape(tmp_path, steps):

@@ -7,6 +7,8 @@ import pytest
 
 from warp_debug_gradients.probe import isolate
 from warp_debug_gradients.probe.ledger import Jump, Term
+from warp_debug_gradients.probe.resummed import TIMES, sum_noise
+from warp_debug_gradients.probe.roughness import roughness
 from warp_debug_gradients.probe.verdict import Judgement
 
 EPS = 1.19209e-7
@@ -55,6 +57,55 @@ def test_the_noise_of_a_recorded_tangent_is_what_larger_steps_do_not_confirm():
 def test_a_launch_that_does_not_settle_says_nothing_of_noise():
     step = isolate.differenced(lambda t: (t, abs(t)), 1.0, EPS)
     assert isolate.tangent_noise(7.0, step) is None
+
+
+def test_the_noise_of_a_float32_sum_is_measured_and_that_of_a_smooth_function_is_none():
+    rng = np.random.default_rng(4)
+    terms, moves = rng.uniform(2.0, 4.0, 50_000), rng.standard_normal(50_000)
+
+    def total(t, dtype=np.float32):
+        return float(np.cumsum((terms + t * moves).astype(np.float32), dtype=dtype)[-1])
+
+    errors = [total(t) - total(t, np.float64) for t in np.linspace(-3.0, 3.0, 41)]
+    assert np.std(errors) / 4.0 < roughness(total) < 4.0 * np.std(errors)
+    assert roughness(lambda t: math.exp(3.0 * t)) < 1e-12
+    assert roughness(lambda t: math.nan) == 0.0
+
+
+def test_a_recorded_tangent_is_as_rough_as_its_sum_where_the_launch_alone_knows_no_better():
+    settled = isolate.differenced(lambda t: (t, 5.0 * t), 1.0, EPS)
+    assert isolate.tangent_noise(5.1, settled, 0.03) == pytest.approx(0.1, rel=0.01)  # they differ by more
+    assert isolate.tangent_noise(5.0, settled, 0.03) < 1e-3  # it knows better
+    vague = isolate.differenced(lambda t: (t, 5.0 * t), 1.0, EPS, noise=1e-4)
+    assert vague.error > settled.error
+    kink = isolate.differenced(lambda t: (t, abs(t)), 1.0, EPS)
+    assert isolate.tangent_noise(7.0, kink, 0.2) == 0.2
+
+
+def sums(values, dtype=np.float32):
+    """The adjoint of an array that every thread reads: the sum of what arrives, in its dtype."""
+
+    def leaving(scale):
+        return [np.cumsum((scale * values).astype(dtype), dtype=dtype)[-1:].astype(np.float64) / scale]
+
+    return leaving
+
+
+@pytest.mark.parametrize("term", [0.37, 0.11, 2.3])
+def test_the_round_off_of_an_adjoints_sum_is_measured_at_other_scales(term):
+    """Equal terms are rounded alike: the sum of a million is off by far more than sqrt(n) digits."""
+    values = np.full(1_000_000, term)
+    off = abs(float(sums(values)(1.0)[0][0]) - term * 1e6)
+    noise = sum_noise(sums(values), [np.ones(1)])
+    assert noise is not None
+    assert off <= TIMES * noise < 0.1 * term * 1e6
+    assert sum_noise(sums(values, np.float64), [np.ones(1)]) < 1e-9 * term * 1e6
+
+
+def test_an_adjoint_that_is_not_linear_in_what_arrives_has_no_such_noise():
+    """A custom gradient that clips is wrong, not rough."""
+    assert sum_noise(lambda s: [np.clip(s * np.array([0.3, 4.0]), -1.0, 1.0) / s], [np.ones(2)]) is None
+    assert sum_noise(lambda s: [np.array([np.nan])], [np.ones(1)]) is None
 
 
 def judged(verdict, ad=1.0, fd=1.0, reason=None, band=0.1):

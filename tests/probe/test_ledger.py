@@ -123,6 +123,14 @@ def test_a_jump_that_a_launch_alone_explains_by_the_noise_of_its_tangent_accuses
     assert max(row["noise"] for row in ledger["jumps"]) == pytest.approx(0.0099 / 2.0)
 
 
+def test_a_jump_within_the_round_off_of_its_adjoints_sums_accuses_nobody():
+    ledger = locating(None)
+    ledger["isolated"][0]["sum_noise"] = 0.004
+    settle_noise(ledger)
+    assert ledger["flat"]
+    assert max(row["noise"] for row in ledger["jumps"]) == pytest.approx(0.004 / 2.0)
+
+
 @pytest.mark.parametrize("tangent_noise", [None, 0.0, 0.002])
 def test_a_jump_beyond_the_noise_of_its_tangent_stays(tangent_noise):
     ledger = locating(tangent_noise)

@@ -52,6 +52,21 @@ def test_a_clean_ledger_has_no_cause():
     assert ledger_causes(ledger(jumps=quiet, overwrites=harmless, seed=term, stale=[term], truncated=[term])) == []
 
 
+def rough_ledger(sum_noise, **fields):
+    alone = {"what": "launch", **LAUNCH, "kernel": "diffuse", "argument": "k", "verdict": "undecided", "reason": "round_off",
+             "autodiff": 2.0, "finite_difference": 2.1, "error": 1e-3, "sum_noise": sum_noise}  # fmt: skip
+    quiet = jump(share=0.02, noise=sum_noise / 3.0, significant=False)
+    return ledger(jumps=[quiet], isolated=[alone], finite_difference=3.0, autodiff=3.06, **fields)
+
+
+def test_a_jump_that_is_the_round_off_of_its_adjoints_sums_is_named_so():
+    cause = only(rough_ledger(0.05), context=Context(verdict="disagree"))
+    assert (cause.code, cause.confidence, cause.line, cause.variables) == ("precision_floor", "likely", 42, ["k"])
+    assert "off by some 1.67% of the derivative" in cause.evidence[0]
+    assert ledger_causes(rough_ledger(0.05), context=Context(verdict="agree")) == []
+    assert ledger_causes(rough_ledger(0.001), context=Context(verdict="disagree")) == []  # far less than the jump
+
+
 def test_a_race_is_the_reason_though_restoring_does_not_repair_it():
     """Threads have read what others wrote: no content restored beforehand makes the adjoint right."""
     row = overwrite(how="in_kernel", races=True, writer={"what": "kernel diffuse, the same launch", **LAUNCH})

@@ -19,6 +19,7 @@ from warp_debug_gradients.operations.ledger_evidence import (
     DOUBLES,
     HOST_WRITES,
     IN_A_KERNEL,
+    SUMS_COUNT,
     Ledger,
     by_host,
     clobbered_text,
@@ -61,6 +62,7 @@ from warp_debug_gradients.schemas import Cause, as_float
 from warp_debug_gradients.versions import known_defects
 
 MOST_CONSTRUCTS = 3
+SIGNIFICANT = 4.0  # times its noise: where a jump begins to count (probe/ledger.py)
 SUMS_SHARE = 1e-3  # of the derivative that round-off of sums must put in to be a cause
 MOST_VICTIMS = 3
 HANDED_ON = 3.0  # times the whole's relative error: what enters one tape of several, and is more, another takes on
@@ -124,7 +126,7 @@ def ledger_causes(
     found += _overwrites(ledger, find_constructs, context)
     for rule in (_unrecorded, _lost, _disabled, _numbers, _summed):
         found += rule(ledger)
-    for contextual in (_double_counts, _tape_scope, _seed, _stale, _truncated):
+    for contextual in (_rough, _double_counts, _tape_scope, _seed, _stale, _truncated):
         found += contextual(ledger, context)
     found += _nonfinite(ledger, find_constructs, context)
     if not ledger.get("nonfinite"):
@@ -346,6 +348,34 @@ def _summed(ledger: Ledger) -> list[tuple[float, Cause]]:
     )
     confidence = "proven" if repairs(found) else "likely"
     return [(share, new_cause("precision_floor", confidence, where, names, evidence, repair))]
+
+
+def _rough(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
+    """A launch whose jump is what the round-off of its own adjoint's sums is: every contribution is right."""
+    if context.verdict == "agree":
+        return []
+    found: list[tuple[float, Cause]] = []
+    fd, ad = as_float(ledger.get("finite_difference")), as_float(ledger.get("autodiff"))
+    for jump in ledger.get("jumps") or []:
+        alone, share = launch_alone(ledger, jump), size_of(jump.get("share"))
+        if alone is None or jump.get("significant") or share < SUMS_SHARE or not fd:
+            continue
+        noise = as_float(alone.get("sum_noise") or 0.0) / abs(fd)
+        if noise * SIGNIFICANT < share or share < SUMS_COUNT * abs(ad - fd) / abs(fd):
+            continue
+        evidence = [
+            f"the sums in the adjoint of {jump.get('kernel')} are off by some {percent(noise)} of the derivative: measured by "
+            "the same adjoint at eight other scales of what arrives, where only the rounding differs",
+            jump_text(jump),
+            "float32 rounds what is added to the last digit of the sum; equal terms are rounded alike",
+        ]
+        names = [str(alone.get("argument"))] if alone.get("argument") else []
+        repair = (
+            f"Make what {jump.get('kernel')} reads for all threads (and so its gradient) float64, or let every few thousand "
+            "threads read a copy of their own (wp.copy on the tape), so that no sum is long."
+        )
+        found.append((share, new_cause("precision_floor", "likely", jump, names, evidence, repair)))
+    return found
 
 
 def _double_counts(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:

@@ -18,22 +18,25 @@ EVALUATIONS = 15  # a direction, as in the check of the whole objective
 WORDS = {"agree": "right", "disagree": "wrong", "inconclusive": "undecided"}
 MOST_WRONG = 0.25  # part of the sampled arguments at which a function must be wrong to be called so
 MOST_UNDECIDED = 0.5  # part of them that may stay undecided where it is called right
+ROUND_OFF = "round_off"  # the reason where an adjoint is off by no more than its own sums are
 STEPPED = 0.9  # part of the samples at which a piecewise-constant function does not change
 
 
-def judge_direction(change: Change, size: float, autodiff: float, magnitude: float, eps: float) -> Judgement:
+def judge_direction(
+    change: Change, size: float, autodiff: float, magnitude: float, eps: float, noise: float = 0.0
+) -> Judgement:
     """One direction of one launch. magnitude: the usual size of ⟨Jᵀ Ā, u⟩. The others: as for `differenced`."""
-    return judge(autodiff, differenced(change, size, eps), eps, magnitude)
+    return judge(autodiff, differenced(change, size, eps, noise), eps, magnitude)
 
 
-def differenced(change: Change, size: float, eps: float) -> Estimate:
+def differenced(change: Change, size: float, eps: float, noise: float = 0.0) -> Estimate:
     """⟨Ā, J u⟩ by differences of one launch.
 
     change(t): (the step that rounding left of t, ⟨Ā, F(x + t u) - F(x)⟩). size: ‖Ā∘F(x)‖, whose round-off the change
     carries: it stands as the base, so that the least noise is half an ulp of it. eps: of the coarsest dtype that
-    takes part.
+    takes part. noise: of one value, where it was measured.
     """
-    steps = directional_derivative(size, (), 1.0, eps, eps, EVALUATIONS)
+    steps = directional_derivative(size, (size + noise,) if noise else (), 1.0, eps, eps, EVALUATIONS)
     try:
         asked = next(steps)
         while True:
@@ -43,13 +46,19 @@ def differenced(change: Change, size: float, eps: float) -> Estimate:
         return finished.value
 
 
-def tangent_noise(recorded: float, alone: Estimate) -> float | None:
-    """How far the tangent of a launch's results is off at least: ⟨Ā, Ẏ⟩ of the recorded runs beside ⟨Ā, J Ẋ⟩ of the
-    launch alone, which may take larger steps. None where these do not settle.
+def tangent_noise(recorded: float, alone: Estimate, rough: float = 0.0) -> float | None:
+    """How far the tangent of a launch's results is off: ⟨Ā, Ẏ⟩ of the recorded runs beside ⟨Ā, J Ẋ⟩ of the launch
+    alone, which may take larger steps.
+
+    At least by what the two differ beyond the error of the latter; by up to `rough`, the round-off of the former, as far
+    as the latter does not know better. None where neither is known.
     """
-    if alone.status != "settled" or not math.isfinite(alone.value) or not math.isfinite(recorded):
+    if not math.isfinite(recorded):
         return None
-    return max(0.0, abs(recorded - alone.value) - alone.error)
+    if alone.status != "settled" or not math.isfinite(alone.value):
+        return rough or None
+    apart = abs(recorded - alone.value)
+    return max(0.0, apart - alone.error, min(rough, apart + alone.error))
 
 
 def verdict_of(judgements: Sequence[Judgement]) -> tuple[str, str | None, Judgement]:

@@ -7,7 +7,9 @@ made again from what it read then, a little beside it, and its adjoint is run on
 
 from __future__ import annotations
 
+import math
 import time
+from dataclasses import replace
 from typing import Any, Iterable
 
 import numpy as np
@@ -20,11 +22,14 @@ from .events import Event
 from .gradients import Contents, contents_of, gradient_holders, release, run_adjoint
 from .recorded import Access, Operation
 from .recording import Recorder
+from .resummed import TIMES, sum_noise
+from .roughness import roughness
 from .shadows import BEFORE, WRITTEN, Shadows, memory, view_of
 from .tangents import Perturbed, noise_of
 
 MOST_INPUTS = 8  # arguments of a launch that are differenced
 PROBING_STEP = 2.0**-6  # of an input's RMS: large enough that what the launch writes moves
+NOISE_LAUNCHES = 50  # that it takes to measure the noise of one
 MOST_KERNELS = 16  # kernels that are looked at besides those that are blamed
 
 
@@ -96,7 +101,9 @@ def isolate_launches(
             operation = recording.at(stretch.start)
             if operation.index in wanted:
                 before = {n: now.bytes[n] for n in {n for n, _, _ in operation.parts} if n in now.bytes}
-                launch = Launch(recorder, operation, entries[operation.index], tape, backward, before, holders)
+                launch = Launch(
+                    recorder, operation, entries[operation.index], tape, backward, before, holders, deadline
+                )
                 read = [kept(run, operation) for run in perturbed if blamed]
                 rows.append({**launch.row(Perturbed(read, left, step) if blamed else None), "blamed": blamed})
             there = contents_of(now, operation.parts)
@@ -124,7 +131,9 @@ class Launch:
         backward: Any,
         before: dict[int, np.ndarray],
         holders: dict[int, list[Any]],
+        deadline: float,
     ):
+        self.deadline, self.began, self.made = deadline, time.perf_counter(), 0
         self.recorder, self.operation, self.entry = recorder, operation, entry
         self.tape, self.backward = tape, backward
         self.before = {n: content.copy() for n, content in before.items()}
@@ -149,8 +158,9 @@ class Launch:
         gradients = [host(h._grad).copy() for _, h in self.holders]
         try:
             row.update(self._measured(gradients))
-            if perturbed is not None and row["adjoint"] == "arriving":
+            if perturbed is not None and row["adjoint"] == "arriving" and self.affords_noise():
                 row["tangent_noise"] = noise_of(self, perturbed)
+                row["sum_noise"] = sum_noise(self.leaving, self._tangents(perturbed))
             return row
         except Exception as error:  # a kernel that cannot be launched again says so
             found = {"verdict": "undecided", "reason": "not_repeatable", "argument": None, **isolate.numbers(None)}
@@ -171,10 +181,8 @@ class Launch:
         if not usable:  # nothing arrives here, or nothing finite: any adjoint tests the same transposed Jacobian
             noise = [rng.standard_normal(g.shape).astype(g.dtype) for g in arriving]
             arriving = [np.where(mask, g, np.zeros_like(g)) for mask, g in zip(written, noise)]
-        self.arriving = arriving
-        self._set_gradients(arriving)
-        run_adjoint(self.recorder, self.backward, self.entry, self.tape, _whole(self.after))
-        leaving = self._gradients()
+        self.arriving, self.contents = arriving, self.after
+        leaving = self.leaving()
         found = [self._input(access, leaving, rng) for access in self._inputs()]
         row = isolate.of_inputs(found)
         row["adjoint"] = "arriving" if usable else "random"
@@ -235,10 +243,9 @@ class Launch:
         """The verdict with the launch's own inputs restored as well; None where it does not change them."""
         if all(np.array_equal(self.before[n], self.after[n]) for n in self._read_numbers()):
             return None
-        self._set_gradients(self.arriving)
-        run_adjoint(self.recorder, self.backward, self.entry, self.tape, _whole(self.before))
+        self.contents = self.before
         access = next(a for a in self._inputs() if a.label == label)
-        return self._input(access, self._gradients(), rng)["verdict"]
+        return self._input(access, self.leaving(), rng)["verdict"]
 
     def _read_numbers(self) -> set[int]:
         return {a.number for a in self.operation.accesses if a.read} & self.before.keys()
@@ -270,13 +277,12 @@ class Launch:
 
         moved = {n: np.zeros_like(content) for n, content in self.before.items()}
         self.view(moved, number, array)[...] = u
+        moves = [self.view(moved, n, holder).astype(np.float64) for n, holder in self.holders]
         autodiff = magnitude = 0.0
-        for (n, holder), gradient in zip(self.holders, leaving):
+        for (n, _), g, along in zip(self.holders, leaving, moves, strict=True):
             if n != number:
                 continue
             with np.errstate(invalid="ignore", over="ignore"):
-                g = gradient.astype(np.float64)
-                along = self.view(moved, n, holder).astype(np.float64)
                 autodiff += float(np.sum(g * along))
                 magnitude += float(np.sqrt(np.sum((g * size)[along != 0.0] ** 2)))
 
@@ -289,16 +295,32 @@ class Launch:
             weight = float(np.sum(u.astype(np.float64) ** 2))
             return float(np.sum(delta * u)) / weight if weight else t, self.weighted_change()
 
-        return isolate.judge_direction(change, self.size(), autodiff, magnitude, eps)
+        found = isolate.judge_direction(change, self.size(), autodiff, magnitude, eps)
+        if found.verdict == "disagree" and math.isfinite(autodiff):
+            if not self.affords_noise():
+                return replace(found, verdict="inconclusive", reason="time")
+            rough = roughness(lambda t: change(t)[1])
+            found = isolate.judge_direction(change, self.size(), autodiff, magnitude, eps, rough)
+        if found.verdict == "disagree" and math.isfinite(autodiff):
+            noise = sum_noise(self.leaving, moves)
+            if noise is not None and abs(autodiff - found.finite_difference) <= TIMES * noise:
+                return replace(found, verdict="inconclusive", reason=isolate.ROUND_OFF)
+        return found
 
     def eps(self, others: Iterable[np.ndarray]) -> float:
         """Machine eps of the coarsest dtype that takes part."""
         return max(EPS.get(str(values.dtype), EPS["float32"]) for values in others)
 
+    def affords_noise(self) -> bool:
+        """Whether the time is enough to measure the round-off of the launch and of its adjoint."""
+        now = time.perf_counter()
+        return now + NOISE_LAUNCHES * (now - self.began) / self.made < self.deadline
+
     # -- memory --------------------------------------------------------------------------------
 
     def make(self, contents: dict[int, np.ndarray]) -> None:
         """Make the launch with these contents in memory; what it leaves stays there."""
+        self.made += 1
         for n, content in contents.items():
             memory(self.recorder.roots[n])[:] = content
         kernel, dim, max_blocks, inputs, outputs, device, block_dim = self.entry[:7]
@@ -329,6 +351,20 @@ class Launch:
             left = weight[used].astype(np.float64) * self.view(self.after, n, holder)[used]
             total += float(np.sum(left[np.isfinite(left)] ** 2))
         return total**0.5
+
+    def leaving(self, scale: float = 1.0) -> list[np.ndarray]:
+        """What the launch's adjoint leaves in the gradient buffers (float64) where `scale` times as much arrives, over scale."""
+        self._set_gradients([(scale * g.astype(np.float64)).astype(g.dtype) for g in self.arriving])
+        run_adjoint(self.recorder, self.backward, self.entry, self.tape, _whole(self.contents))
+        return [g.astype(np.float64) / scale for g in self._gradients()]
+
+    def _tangents(self, perturbed: Perturbed) -> list[np.ndarray]:
+        """What each gradient buffer's array differs by between the two runs when the launch reads it, a unit of direction."""
+        found = []
+        for n, holder in self.holders:
+            plus, minus = (self.view(run, n, holder).astype(np.float64) for run in perturbed.read)
+            found.append((plus - minus) / (2.0 * perturbed.step))
+        return found
 
     def _gradients(self) -> list[np.ndarray]:
         return [host(h._grad).copy() for _, h in self.holders]

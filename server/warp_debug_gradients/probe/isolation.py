@@ -15,11 +15,13 @@ from .arrays import quiet
 from .events import Event
 from .isolate_function import custom_functions, isolate_function, unanswered, user_kernels
 from .isolate_launch import chosen, isolate_launches
+from .ledger import SIGNIFICANT_NOISE
 from .recording import Recorder
 from .shadows import Shadows
 from .warp_gradcheck import gradcheck_tape
 
-LAUNCHES_S, LAUNCHES_SHARE = 3.0, 0.2  # seconds for the launches: at least this, and this part of what is left
+LOUD = 1e-4  # of the derivative: a jump out of its noise whose noise is measured, though it counts for nothing
+LAUNCHES_S, LAUNCHES_SHARE = 4.0, 0.4  # seconds for the launches: at least this, and this part of what is left
 FUNCTIONS_SHARE = 0.5  # of the time that is left, for one function (its kernel is compiled)
 GRADCHECK_S, GRADCHECK_SHARE = 3.0, 0.15  # the first time, its own kernels have to be compiled
 
@@ -43,7 +45,12 @@ def launches_alone(
     if born:
         blamed.add((born["file"], born["line"], born["kernel"]))
     single = [o for o in recorder.recording.operations if recorder.is_single(o.index)]
-    wanted = chosen(single, jumps, blamed)
+    loud = {
+        (j["file"], j["line"], j["kernel"])
+        for j in ledger["jumps"]
+        if abs(j["share"]) > max(SIGNIFICANT_NOISE * j["noise"], LOUD)
+    }
+    wanted = chosen(single, jumps, blamed | loud)
     limit = max(LAUNCHES_S, LAUNCHES_SHARE * (session.deadline - time.perf_counter()))
     until = time.perf_counter() + 0.9 * limit
 
@@ -51,7 +58,10 @@ def launches_alone(
         with quiet():
             return isolate_launches(recorder, event, backward, wanted, until, perturbed(), ledger["step"])
 
-    return forking.ask(walk, _until(session, limit)) or []
+    rows = forking.ask(walk, _until(session, limit)) or []
+    for row in rows:
+        row["blamed"] = (row["file"], row["line"], row["kernel"]) in blamed
+    return rows
 
 
 def functions_alone(session: Any) -> list[dict[str, Any]]:

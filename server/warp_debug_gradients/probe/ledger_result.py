@@ -86,15 +86,17 @@ def assemble(
 
 
 def settle_noise(ledger: dict[str, Any]) -> None:
-    """Jumps that are noise after all: as a launch alone has shown, the recorded runs put its tangent off by as much."""
-    alone = {_at(row): row for row in ledger["isolated"] if row.get("tangent_noise") is not None}
+    """Jumps that are noise after all: as a launch alone has shown, the recorded runs put its tangent off by as much, or
+    the round-off of the sums in it and in its adjoint does."""
+    alone = {_at(row): row for row in ledger["isolated"]}
     for jump in ledger["jumps"]:
         row = alone.get(_at(jump))
-        if row is None or jump["kind"] == "unrecorded" or not jump["significant"] or jump.get("host_values"):
+        if row is None or jump["kind"] == "unrecorded" or not jump["value"] or jump.get("host_values"):
             continue  # a number that the launch is given moves its results besides the tangents
         share = jump["share"] / jump["value"]
-        jump["noise"] = max(jump["noise"], abs(share) * row["tangent_noise"])
-        if not is_significant(jump["share"], jump["noise"], 1.0):
+        measured = math.hypot(row.get("tangent_noise") or 0.0, row.get("sum_noise") or 0.0)
+        jump["noise"] = max(jump["noise"], abs(share) * measured)
+        if jump["significant"] and not is_significant(jump["share"], jump["noise"], 1.0):
             jump.update(kind="adjoint", significant=False, lost=[])
             row["blamed"] = False
     ledger["jumps"].sort(key=by_weight)

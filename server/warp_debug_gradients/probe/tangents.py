@@ -7,6 +7,7 @@ steps, which tell their own error.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,17 @@ import numpy as np
 
 from . import isolate
 from .arrays import float_parts
-from .evaluator import typical_size
+from .evaluator import SEED, typical_size
+from .roughness import roughness
 
 if TYPE_CHECKING:
     from .isolate_launch import Launch
 
+CENTRAL = math.sqrt(0.5)  # noise of (f(+h) - f(-h)) / 2, in parts of that of f
+
 ByRoot = dict[int, np.ndarray]  # number of a root -> its bytes
+Key = tuple[int, int, int]  # root, position of the argument, part
+Moves = dict[Key, np.ndarray]
 
 
 @dataclass
@@ -39,25 +45,41 @@ def noise_of(launch: Launch, perturbed: Perturbed) -> float | None:
     if not moves or not all(np.isfinite(half).all() for _, half in moves.values()):
         return None
     natural = 1.0 / max(_rms(half) / typical_size(there) for there, half in moves.values())
-    length = sum(float(np.sum(half**2)) for _, half in moves.values())
+    halves = {key: half for key, (_, half) in moves.items()}
+    length = sum(float(np.sum(half**2)) for half in halves.values())
+    random = np.random.default_rng(SEED)
+    anywhere = {key: typical_size(there) * random.standard_normal(there.shape) for key, (there, _) in moves.items()}
 
-    def change(t: float) -> tuple[float, float]:
-        start, along = {n: content.copy() for n, content in launch.before.items()}, 0.0
-        for (number, position, k), (there, half) in moves.items():
+    def make(t: float, along: Moves) -> Moves:
+        """Makes the launch t times as far along; what rounding left of the way, by array."""
+        start, left = {n: content.copy() for n, content in launch.before.items()}, {}
+        for key, (there, _) in moves.items():
+            number, position, k = key
             array = launch.operation.accesses[position].array
             target = float_parts(launch.view(start, number, array))[k]
-            target[...] = (there + t * natural * half).astype(target.dtype)
-            along += float(np.sum((target.astype(np.float64) - there) * half))
+            target[...] = (there + t * along[key]).astype(target.dtype)
+            left[key] = target.astype(np.float64) - there
         launch.make(start)
-        return along / (length * natural), launch.weighted_change()
+        return left
 
+    def change(t: float) -> tuple[float, float]:
+        left = make(t * natural, halves)
+        return math.fsum(float(np.sum(d * halves[k])) for k, d in left.items()) / (
+            length * natural
+        ), launch.weighted_change()
+
+    def shaken(t: float) -> float:
+        make(t, anywhere)
+        return launch.weighted_change()
+
+    rough = max(roughness(shaken), roughness(lambda t: change(t)[1]))  # terms that move alike are rounded alike
     eps = launch.eps([*launch.arriving, *(there for there, _ in moves.values())])
-    alone = isolate.differenced(change, launch.size(), eps)
-    found = isolate.tangent_noise(natural * _recorded(launch, perturbed.left), alone)
+    alone = isolate.differenced(change, launch.size(), eps, rough)
+    found = isolate.tangent_noise(natural * _recorded(launch, perturbed.left), alone, natural * CENTRAL * rough)
     return None if found is None else found / natural / perturbed.step
 
 
-def _moves(launch: Launch, read: list[ByRoot]) -> dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray]]:
+def _moves(launch: Launch, read: list[ByRoot]) -> dict[Key, tuple[np.ndarray, np.ndarray]]:
     """(root, position of the argument, part) -> its values, and half of what they differ by between the two runs."""
     found = {}
     for position, access in enumerate(launch.operation.accesses):

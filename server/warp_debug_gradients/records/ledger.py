@@ -164,6 +164,7 @@ class AloneRow(Launch, total=False):
     blamed: bool
     digits: dict[str, Any] | None  # of what it reads and is far larger than what it writes: see probe/digits.py
     tangent_noise: Number  # how far the recorded runs put <adjoint, tangent> of its results off
+    sum_noise: Number  # how far the round-off of its adjoint's sums does
 
 
 class Ledger(TypedDict, total=False):
