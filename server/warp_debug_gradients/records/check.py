@@ -121,6 +121,21 @@ class HostValue(TypedDict, total=False):
     error: Number
 
 
+class Reported(TypedDict, total=False):
+    """A sum on the tape that the host reads, and of which backward begins at one summand. deep: other summands depend on
+    states of the simulation. proportional: its derivatives to AD, over all parameters; None where that was not settled."""
+
+    name: Required[str]
+    deep: Required[bool]
+    summed: Place | None
+    read: Place | None
+    value: Number
+    proportional: Required[bool | None]
+    autodiff: Number
+    finite_difference: Number
+    error: Number
+
+
 class Check(TypedDict, total=False):
     """One checked iteration and parameter.
 
@@ -146,6 +161,7 @@ class Check(TypedDict, total=False):
     line: Line
     update: Update
     by_hand: list[HostValue]
+    reported: Reported
 
 
 class Evaluation(TypedDict, total=False):
