@@ -6,6 +6,7 @@ kept of a tape here are its launches that write a single scalar: few, and at its
 
 from __future__ import annotations
 
+import ast
 import math
 from collections import deque
 from collections.abc import Iterable
@@ -117,7 +118,9 @@ class ScalarOps:
 
 def _adds(op: ScalarOp, source: Argument, target: Argument) -> bool:
     """Whether the launch only adds the one to the other, with weights that no gradient is asked of."""
-    weights = addition(op.kernel.adj.tree.body[0], source.label, target.label)
+    tree = getattr(op.kernel.adj, "tree", None)
+    function = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+    weights = addition(function, source.label, target.label) if isinstance(function, ast.FunctionDef) else None
     trained = {a.label.partition(".")[0] for a in op.arguments if a.differentiable}  # of a struct: any of its arrays
     return weights is not None and not weights & trained
 
