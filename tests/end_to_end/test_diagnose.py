@@ -132,3 +132,12 @@ def test_backward_from_one_part_of_what_is_printed(variant, confidence, tmp_path
         assert seeds[0]["variables"] == ["first", "shown"]
         summed = int(re.search(r"summed at part_of_sum.py:(\d+)", seeds[0]["evidence"][0])[1])
         assert "outputs=[shown]" in lines[summed - 1]
+
+
+def test_a_name_that_cpp_does_not_take_is_placed_where_it_is_changed(tmp_path):
+    """The launch fails; the line to be edited is that of the kernel's argument."""
+    program = truths.named("relay")
+    folder = program.copy(tmp_path / "relay")
+    top = truths.call("diagnose", program, folder).result["causes"][0]
+    assert [f"{top['file']}:{top['line']}"] == [f"main.py:{line}" for line in lines_of(program)]
+    assert top["evidence"][1] == "it fails at main.py:19"
