@@ -100,3 +100,44 @@ def test_an_iteration_that_reports_is_looked_at_too(variant, tmp_path):
         assert result["verdict"] == "agree", result["message"]
         assert [c["code"] for c in result["causes"]] == ["gradients_correct"]
         assert [c["iteration"] for c in result["checks"]] == ([0, 1, 2] if variant == "restored" else [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("variant", "confidence"),
+    [
+        ("part", "likely"),  # (path + w * heat) / 2 is printed, backward begins at path
+        ("poured", "likely"),  # both are added to one array, by one launch each
+        ("penalty", "possible"),  # what is added depends on the parameters alone
+        ("descended", "possible"),  # the same, and the update adds its gradient by hand
+        ("whole", None),
+        ("rmse", None),  # another measure of the loss
+        ("ratio", None),  # no sum
+        ("farthest", None),  # made of other things than the loss
+        ("logged", None),  # the loss is printed too
+        ("each", None),  # a backward pass for either part
+        ("turns", None),
+    ],
+)
+def test_backward_from_one_part_of_what_is_printed(variant, confidence, tmp_path):
+    script = truths.PROGRAMS / "kinds" / "part_of_sum.py"
+    _, result = truths.answer_on_a_copy("diagnose", script, tmp_path, variant)
+    assert result["verdict"] == "agree", result["message"]
+    seeds = [c for c in result["causes"] if c["code"] == "seed_mismatch"]
+    assert [c["confidence"] for c in seeds] == ([confidence] if confidence else [])
+    assert {c["code"] for c in result["causes"]} <= {"seed_mismatch", "gradients_correct"}
+    if confidence:
+        assert result["causes"][0] == seeds[0]
+        lines = script.read_text().splitlines()
+        assert "tape.backward(first)" in lines[seeds[0]["line"] - 1]
+        assert seeds[0]["variables"] == ["first", "shown"]
+        summed = int(re.search(r"summed at part_of_sum.py:(\d+)", seeds[0]["evidence"][0])[1])
+        assert "outputs=[shown]" in lines[summed - 1]
+
+
+def test_a_name_that_cpp_does_not_take_is_placed_where_it_is_changed(tmp_path):
+    """The launch fails; the line to be edited is that of the kernel's argument."""
+    program = truths.named("relay")
+    folder = program.copy(tmp_path / "relay")
+    top = truths.call("diagnose", program, folder).result["causes"][0]
+    assert [f"{top['file']}:{top['line']}"] == [f"main.py:{line}" for line in lines_of(program)]
+    assert top["evidence"][1] == "it fails at main.py:19"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from warp_debug_gradients.operations.compiler import add_compiler_text, kernel_at
+from warp_debug_gradients.operations.compiler import add_compiler_text, kernel_at, place_of
 from warp_debug_gradients.schemas import ScriptError
 
 GENERATED = """\
@@ -58,6 +58,31 @@ def test_a_name_that_is_a_word_of_cpp(generated):
     assert error.compiler_message.endswith("1 error generated.")  # the second attempt says the same
     assert error.advice.startswith("union is a word of C++")
     assert error.message == "CPU kernel build failed with error code -1"
+
+
+PROGRAM = """\
+@wp.kernel
+def wait(
+    depth: wp.array(dtype=float),
+    union: wp.array(dtype=float),
+):
+    depth[0] = union[0]
+
+
+def other(union):
+    return union
+"""
+
+
+def test_where_the_name_stands(generated, tmp_path):
+    file = tmp_path / "model.py"
+    file.write_text(PROGRAM)
+    error = add_compiler_text(failed(), OUTPUT.format(file=generated), [tmp_path / "gone.py", file])
+    assert (error.named.file, error.named.line) == (str(file), 4)
+    twin = tmp_path / "twin.py"
+    twin.write_text(PROGRAM)
+    assert place_of("union", "wait", [file, twin]) is None  # which of the two, nobody knows
+    assert place_of("namespace", "wait", [file]) is None
 
 
 def test_another_complaint(generated):

@@ -5,10 +5,12 @@ Warp's exception says only that the build failed; the compiler (Clang inside War
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from warp_debug_gradients.schemas import ScriptError
+from warp_debug_gradients.schemas import Location, ScriptError
 
 TEXT_LIMIT = 2_000  # characters of the compiler's text that the answer carries; all of it is in the output
 _BUILD_FAILED = re.compile(r"build failed|[Ff]ailed to build|nvrtc", re.IGNORECASE)
@@ -29,8 +31,11 @@ _WORDS_OF_CPP = """
 """
 
 
-def add_compiler_text(error: ScriptError, output: str) -> ScriptError:
-    """The error with the compiler's message, the kernel, and what to change; as it was where none is in the output."""
+def add_compiler_text(error: ScriptError, output: str, files: Iterable[Path] = ()) -> ScriptError:
+    """The error with the compiler's message, the kernel, and what to change; as it was where none is in the output.
+
+    files: of the program, in which the name is looked up that has to be changed.
+    """
     lines = output.splitlines()
     first = next((k for k, line in enumerate(lines) if _DIAGNOSTIC.match(line)), None)
     if first is None or not _BUILD_FAILED.search(error.message):
@@ -52,7 +57,27 @@ def add_compiler_text(error: ScriptError, output: str) -> ScriptError:
             "type of yours that the compiler complains about."
         )
     shortened = text if len(text) <= TEXT_LIMIT else text[:TEXT_LIMIT] + " …"
-    return error.model_copy(update={"compiler_message": shortened, "kernel": kernel, "advice": advice})
+    named = place_of(word, kernel, files) if word and kernel else None
+    return error.model_copy(update={"compiler_message": shortened, "kernel": kernel, "advice": advice, "named": named})
+
+
+def place_of(word: str, kernel: str, files: Iterable[Path]) -> Location | None:
+    """Where a name first stands in the one function that is called as the kernel is; None where there are more, or none."""
+    found: list[Location] = []
+    for file in files:
+        try:
+            tree = ast.parse(file.read_text(errors="replace"))
+        except (OSError, SyntaxError, ValueError):
+            continue
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef) and function.name == kernel:
+                lines = [
+                    n.lineno
+                    for n in ast.walk(function)
+                    if (isinstance(n, ast.Name) and n.id == word) or (isinstance(n, ast.arg) and n.arg == word)
+                ]
+                found += [Location(file=str(file), line=min(lines))] if lines else []
+    return found[0] if len(found) == 1 else None
 
 
 def kernel_at(file: str, line: int) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from warp_debug_gradients.errors import DebugGradientsError
-from warp_debug_gradients.operations import by_hand, gradcheck, next_calls, settling, situations
+from warp_debug_gradients.operations import by_hand, gradcheck, next_calls, part_of_sum, settling, situations
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.bisect_steps import build_result as located
 from warp_debug_gradients.operations.constructs import difference_line
@@ -91,7 +91,8 @@ class Diagnosis:
         if unsettled or ruled_out:
             self._stage("settle", unsettled[0].evidence[0] if unsettled else ruled_out[0])
         seed = by_hand.mismatch(checks, trace)
-        suspected = [] if seed is None else [seed]
+        part = part_of_sum.part_seeded(checks)
+        suspected = [cause for cause in (part, seed) if cause is not None]
         result = self._result(check, None, [*unsettled, *suspected, situations.right(checks, trace)])
         other = by_hand.other_objective(checks)
         if other is not None:
@@ -99,6 +100,8 @@ class Diagnosis:
             stated = self.measurement.request.model_dump(exclude_defaults=True)
             why = f"The whole check against {other}, if that is what should fall."
             result.next = NextCall(tool="gradcheck_full_horizon", arguments={**stated, "objective": other}, why=why)
+        if part is not None:
+            result.message += f" But {part.evidence[0]}."
         result.ruled_out += [*ruled_out, *harmless(scan.hits)]
         reported = reported_otherwise(trace)
         if reported:

@@ -173,9 +173,8 @@ def _error(check: Check) -> float:
 
 def _obstacle(measurement: Measurement[Any], outcome: ProbeOutcome, trace: Trace) -> GradcheckResult | None:
     """The result where there is nothing to check: the script fails, or has no gradient that is read."""
-    interpreter = measurement.interpreter
     if trace.get("status") == "failed" or (not trace and not outcome.timed_out):
-        error = script_error(outcome, interpreter)
+        error = script_error(outcome, measurement)
         message = f"The program does not run: {error.type}: {first_line(error.message)}. No gradient was measured."
         result = _empty(measurement, trace, status="blocked", reason="does_not_run", message=message)
         result.error = error

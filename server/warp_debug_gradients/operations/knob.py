@@ -138,7 +138,7 @@ class _Table:
         point = KnobPoint(value=value)
         try:
             if trace.get("status") == "failed" or (not trace and not traced.timed_out):
-                self.error = script_error(traced, measurement.interpreter)
+                self.error = script_error(traced, measurement)
                 point.reason, point.message = "does_not_run", f"{self.error.type}: {self.error.message}"
                 return point
             if not trace.get("iterations"):

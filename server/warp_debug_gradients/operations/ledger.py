@@ -52,7 +52,7 @@ async def traced(measurement: Measurement[Any]) -> Trace:
     if loaded := trace.get("loaded_files"):
         measurement.evidence.snapshot_sources(loaded)
     if trace.get("status") == "failed" or (not trace and not outcome.timed_out):
-        error = script_error(outcome, measurement.interpreter)
+        error = script_error(outcome, measurement)
         raise Ended(
             status="blocked",
             reason="does_not_run",

@@ -242,15 +242,20 @@ def _resolve_callable(named: str | None, workspace: Workspace, what: str) -> str
     return f"{workspace.file(file, what + ' file')}:{function}"
 
 
-def script_error(outcome: ProbeOutcome, interpreter: Interpreter) -> ScriptError:
+def script_error(outcome: ProbeOutcome, measurement: Measurement[Any]) -> ScriptError:
     """Why the user's program does not run: the probe's finding, or how the process died."""
+    interpreter, workspace = measurement.interpreter, measurement.workspace
     found = outcome.trace.get("error")
     if found:
         error = ScriptError.model_validate({"type": "Error", "message": "", **found})
         error.message = shortened(error.message)
         if (error.missing_module or "").split(".")[0] == "warp" and not error.advice:
             error.advice = f"Warp is not installed for {interpreter.path} ({interpreter.why}). Pass --python."
-        return add_compiler_text(error, outcome.output)
+        loaded = [workspace.root / f for f in outcome.trace.get("loaded_files") or []]
+        error = add_compiler_text(error, outcome.output, loaded)
+        if error.named is not None:
+            error.named.file = workspace.relative(error.named.file)
+        return error
     last = [shortened(line, 300) for line in outcome.output.splitlines() if line.strip()][-3:]
     return ScriptError(
         type="ProcessDied",

@@ -18,6 +18,7 @@ from warp_debug_gradients.operations.measurement import Measurement
 from warp_debug_gradients.probe import wire
 from warp_debug_gradients.probe.check import Options, check_iteration, note_updates
 from warp_debug_gradients.probe.evaluator import blank_reply, seconds_of
+from warp_debug_gradients.probe.reported import compare_reported
 from warp_debug_gradients.records import Trace, part
 from warp_debug_gradients.worker import ProbeOutcome, Progress
 
@@ -53,6 +54,7 @@ async def run_rerun_engine(
     finally:
         shutil.rmtree(engine.folder, ignore_errors=True)
     note_updates(checks)
+    compare_reported(checks)
     status = "stopped" if timed_out else "completed"
     result = wire.plain({"mode": "evaluate", "status": status, "error": None, "engine": "rerun", "checks": checks})
     measurement.evidence.write_json("evaluate.json", result)

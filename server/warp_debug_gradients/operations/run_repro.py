@@ -51,7 +51,7 @@ def build_result(measurement: Measurement[RunReproRequest], outcome: ProbeOutcom
         status="blocked" if blocked else "timeout" if stopped else "completed",
         reason="does_not_run" if blocked else "time" if stopped else None,
         message="",
-        error=script_error(outcome, measurement.interpreter) if blocked else None,
+        error=script_error(outcome, measurement) if blocked else None,
         warp_version=trace.get("warp_version"),
         device=trace.get("device"),
         seconds=part(trace, "seconds") or {"total": round(outcome.seconds, 3)},

@@ -243,14 +243,19 @@ def _advice(line: Line) -> str | None:
 
 
 def blocked(error: ScriptError) -> Cause:
-    """The program does not run."""
+    """The program does not run. Its place is the line to be changed, where that is known to be another than the failing one."""
+    said = error.message.strip().splitlines()[:1]
+    evidence = [f"{error.type}: {said[0] if said else ''}"]
+    place = error.named or error
+    if error.named is not None and error.line is not None:
+        evidence.append(f"it fails at {error.file}:{error.line}")
     return Cause(
         code="does_not_run",
         confidence="proven",
-        file=error.file,
-        line=error.line,
-        function=error.function,
+        file=place.file,
+        line=place.line,
+        function=None if error.named else error.function,
         kernel=error.kernel,
-        evidence=[f"{error.type}: {error.message.strip().splitlines()[0] if error.message.strip() else ''}"],
+        evidence=evidence,
         repair=error.advice,
     )

@@ -128,7 +128,7 @@ def _has_obstacle(
     stopped = trace.get("status") == "stopped" or outcome.timed_out
     if trace.get("status") == "failed" or (not trace and not outcome.timed_out):
         result.status, result.reason, result.outcome = "blocked", "does_not_run", "regressed"
-        result.error = script_error(outcome, measurement.interpreter)
+        result.error = script_error(outcome, measurement)
         said = f"{result.error.type}: {first_line(result.error.message)}"
         result.message = (
             f"The program ran for the baseline and does not run any more: {said}. No gradient was measured."

@@ -49,7 +49,7 @@ from .evaluator import (
     typical_size,
 )
 from .growth import measure_growth
-from .host_values import measure_host_values
+from .host_values import measure_host_values, measure_reported
 from .line import EXPONENTS, measure_line, update_between
 from .signature import signature
 from .stated import may_be_scaled, measure_own_loss
@@ -244,6 +244,8 @@ def _check_parameter(
         yield from measure_own_loss(evaluator, gradient, directions[0], factor, result)
     if overall.verdict == "agree" and plan["objective_kind"] == "seeded" and not plan.get("objective") and not sparing:
         yield from measure_host_values(evaluator, gradient, directions, options, cost, result)
+    if overall.verdict == "agree" and plan.get("reported") and not sparing and not used["edited"]:
+        yield from measure_reported(evaluator, gradient, directions, options, cost, result)
     yield from measure_growth(evaluator, directions[0], estimates[0], base, options, cost, result)
     if overall.verdict == "disagree" or len(plan["backward_calls"]) > 1:
         result["windows"] = yield from measure_windows(

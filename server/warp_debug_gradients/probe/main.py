@@ -302,7 +302,8 @@ class Director:
         if self.session.mode in ("evaluate", "ledger"):
             self._pending = sorted(job["plan"]["iterations"], key=lambda p: p["pause"])
             for plan in self._pending:
-                self._want([*plan["parameters"], *plan["early_losses"].values()], plan["outputs"])
+                reported = [plan["reported"]] if plan.get("reported") else []
+                self._want([*plan["parameters"], *plan["early_losses"].values(), *reported], plan["outputs"])
         elif self.session.mode == "rerun":
             from . import wire
             from .evaluate import Measurement
@@ -449,8 +450,10 @@ class Director:
 
             return {"reply": wire.pack(self.reply) if self.reply is not None else None}
         from .check import note_updates
+        from .reported import compare_reported
 
         note_updates(self.checks)
+        compare_reported(self.checks)
         missing = [p["iteration"] for p in self._pending]
         return {"engine": "fork", "checks": self.checks, "iterations_not_reached": missing}
 

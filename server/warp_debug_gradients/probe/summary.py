@@ -251,9 +251,31 @@ def _plan(
         "objective_name": " + ".join(dict.fromkeys(b.loss_name or "seeded outputs" for b in stated)),
         "objective_kind": "seeded" if any(b.outputs for b in stated) else "loss",
         "host_scalars": changing(b.scalars for b in watch.backwards if b.scalars and b.place == stated[-1].place),
+        "reported": _reported(watch, backwards) if objective is None else None,
         "objective_dtype": stated[-1].loss_dtype if stated[-1].loss_dtype in ("float64", "float16") else "float32",
         "ops": sum(b.ops for b in backwards),
         "parameters": parameters,
+    }
+
+
+def _reported(watch: Watch, backwards: list[Backward]) -> dict[str, Any] | None:
+    """The scalar on the tape that the host reads and of which the loss, which nobody reads, is one summand.
+
+    Only where every backward call of the run begins at that same summand: parts that take turns cover the whole.
+    """
+    if len(backwards) != 1 or len(watch.sum_kinds) != 1:
+        return None
+    loss, sums = backwards[0].loss_serial, [s for s in backwards[0].sums if s.serial in watch.scalars_read]
+    if not sums or loss in watch.scalars_read or loss in watch.scalars_used:
+        return None
+    last = sums[-1]
+    name = watch.sum_names.get(last.serial) or next(iter(watch.sum_names.values()), "the sum")
+    return {
+        "serial": last.serial,
+        "name": name,
+        "deep": last.deep,
+        "summed": last.place,
+        "read": watch.scalars_read[last.serial],
     }
 
 

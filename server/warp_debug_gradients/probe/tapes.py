@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 from .arrays import arrays_in, is_array
 from .registry import SERIAL, LaunchArguments, Ranges, root, span
+from .reported import ScalarOps, is_scalar
 
 REMEMBERED = 1000  # contents of an array that were read outside a tape
 SHOWN = -1  # in the place of an event: the host was given the memory, and may read it unseen
@@ -29,6 +30,7 @@ class TapeState:
         self.first_use: dict[int, tuple[int, int]] = {}  # root's first byte -> (event, last write before it)
         self.written = Ranges()
         self.outputs: dict[int, Any] = {}  # first byte -> array written and not read since
+        self.scalars = ScalarOps()
 
     def entered(self) -> None:
         """Its `with` begins. After a backward pass without reset it keeps its operations, but the program runs new ones;
@@ -42,8 +44,11 @@ class TapeState:
         self.ops += 1
         self.kernels[name] += 1
         ranges = self.written
-        for array, read, _ in arrays:
+        for array, read, written in arrays:
             start = array.ptr
+            if read and array.size == 1 and not written and is_scalar(array):
+                serial = root(array).__dict__.get(SERIAL, -1)
+                self.scalars.readers[serial] = self.scalars.readers.get(serial, 0) + 1
             base = start if array._ref is None else root(array).ptr
             if base not in self.first_use:
                 self.first_use[base] = (event, last_write.get(base, -1))

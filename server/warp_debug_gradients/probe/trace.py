@@ -22,6 +22,7 @@ from .host_values import host_scalars
 from .leads import Lead, Leads
 from .leaves import Leaf, Leaves
 from .registry import LaunchArguments, Registry, root
+from .reported import Sum, is_scalar, sum_kind
 from .seeds import ReadGradients, SeedMemory, origin, seeded_outputs
 from .tapes import Tapes, recorded_arrays
 
@@ -58,6 +59,7 @@ class Backward:
     lead: Lead  # what ran outside any tape since the backward call before
     edits: dict[str, dict[str, Any]]  # by leaf: where the gradient that it adds to was changed since the call before
     scalars: dict[str, float]  # numbers on the host at a call that is seeded by hand
+    sums: list[Sum]  # scalars of the tape that the loss is only a summand of
 
 
 @dataclass
@@ -101,6 +103,10 @@ class Watch:
         self.read_gradients = ReadGradients()
         self.leads = Leads(origins)
         self._part_sites: set[Any] = set()
+        self.sum_kinds: set[Any] = set()  # of all backward calls: the lines of their sums, and what the loss is in them
+        self.sum_names: dict[int, str] = {}  # by number
+        self.scalars_read: dict[int, dict[str, Any] | None] = {}  # scalars by number: where the host reads them first
+        self.scalars_used: set[int] = set()  # those that a copy or a launch outside any tape reads
         self.captures: list[tuple[int, int]] = []  # of `Graphs.spans`
         self._launched: list[tuple[Any, bool, bool]] = []  # the arrays of the launch that is being made
 
@@ -123,9 +129,11 @@ class Watch:
             self._before_launch(event)
         elif kind in ("numpy", "bridge"):
             self.tapes.shown(event.subject)
+            self._note_scalar(event.subject)
             self._maybe_read(event, event.subject, kind)
         elif kind in ("copy", "assign"):
             self.tapes.touched(event.index, event.argument(1, "src"))
+            self._use_scalar(event.argument(1, "src"))
             self._maybe_read(event, event.argument(1, "src"), kind)
         elif kind == "backward":
             self._before_backward(event)
@@ -199,13 +207,38 @@ class Watch:
         arrays = self._launched
         on_tape = event.kind == "launch" and event.kwargs.get("record_tape", True) and not event.kwargs.get("adjoint")
         tape = event.tape if on_tape else None
+        if tape is not None and any(written and array.size == 1 and is_scalar(array) for array, _, written in arrays):
+            state, labelled = self.tapes.of(tape), self.tapes.arguments.labelled(event.subject, *event.launch_arguments)
+            place = names.place(self.origins.frame(3))
+            state.scalars.note(event.index, event.subject, labelled, state.written, self.registry, place)
         self.tapes.launch(event.index, event.subject, arrays, tape)
         if event.tape is not None and tape is None:
             self.tapes.pass_by(event.tape, event.index, arrays)
         if tape is None:
-            for array, _, written in arrays:
+            for array, read, written in arrays:
+                if read and not written and array.size == 1:
+                    self._use_scalar(array)
                 if written:
                     self._note_zeroed(event, array)
+
+    def _note_scalar(self, array: Any) -> None:
+        """The host reads an array: of a single value, where it does so first."""
+        if not is_array(array) or array.size != 1:
+            return
+        serial, frame = self.registry.serial(root(array)), self.origins.frame(4)
+        self.scalars_read.setdefault(serial, names.place(frame))
+        sums = self.backwards[-1].sums if self.backwards else []
+        if (
+            len(self.sum_names) < NAMED_BACKWARDS
+            and serial not in self.sum_names
+            and serial in {s.serial for s in sums}
+        ):
+            self.sum_names[serial] = self.leaves.name(array, self.leaves.find_names([array], frame).get(id(array), []))
+
+    def _use_scalar(self, array: Any) -> None:
+        """Something else than the host reads it outside of the tape's operations: a log on the device, say."""
+        if is_array(array) and array.size == 1:
+            self.scalars_used.add(self.registry.serial(root(array)))
 
     def _record_replayed(self, event: Event) -> None:
         """A call of a captured graph records nothing anew: take its operations from the tape."""
@@ -417,6 +450,8 @@ class Watch:
                 keys.append(self.leaves.use(array, state, [], call))
         self.seeds.handed(grads, self.registry)
         loss_base = root(loss).ptr if is_array(loss) else -1
+        sums = state.scalars.sums(self.registry.serial(loss)) if is_array(loss) and is_scalar(root(loss)) else []
+        self.sum_kinds.add(tuple(sum_kind(s) for s in sums))
         self.backwards.append(
             Backward(
                 call=call,
@@ -446,6 +481,7 @@ class Watch:
                 lead=self.leads.take(),
                 edits={key: edit for key in keys if (edit := self._edit(self.leaves[key])) is not None},
                 scalars=host_scalars(frame) if not is_array(loss) and not came.linked else {},
+                sums=sums,
             )
         )
         self._mark_held()

@@ -1,7 +1,7 @@
 """The types of a run's JSON: what the probe writes, and what the server reads back from the evidence."""
 
 from warp_debug_gradients.records.base import Place, Record, part, parts, read_json
-from warp_debug_gradients.records.check import Check, Evaluation, Gradient, HorizonRow, HostValue, Numbers
+from warp_debug_gradients.records.check import Check, Evaluation, Gradient, HorizonRow, HostValue, Numbers, Reported
 from warp_debug_gradients.records.ledger import (
     AloneRow,
     GivenNumber,
@@ -30,6 +30,7 @@ __all__ = [
     "GradientRead",
     "HorizonRow",
     "HostValue",
+    "Reported",
     "Iteration",
     "JumpRow",
     "Launch",

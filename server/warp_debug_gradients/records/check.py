@@ -123,6 +123,21 @@ class HostValue(TypedDict, total=False):
     error: Number
 
 
+class Reported(TypedDict, total=False):
+    """A sum on the tape that the host reads, and of which backward begins at one summand. deep: other summands depend on
+    states of the simulation. proportional: its derivatives to AD, over all parameters; None where that was not settled."""
+
+    name: Required[str]
+    deep: Required[bool]
+    summed: Place | None
+    read: Place | None
+    value: Number
+    proportional: Required[bool | None]
+    autodiff: Number
+    finite_difference: Number
+    error: Number
+
+
 class Check(TypedDict, total=False):
     """One checked iteration and parameter.
 
@@ -151,6 +166,7 @@ class Check(TypedDict, total=False):
     digits: dict[
         str, Any
     ]  # of a check that does not disagree: one step of the "parameter" and of the "objective", see probe/digits.py
+    reported: Reported
 
 
 class Evaluation(TypedDict, total=False):

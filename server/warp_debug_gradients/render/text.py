@@ -57,8 +57,10 @@ def pair(item: Any) -> str:
     if item.error is not None:
         text += f" ± {number(item.error)}"
     relative, size = getattr(item, "relative_error", None), getattr(item, "size", None)
-    numbers = (item.autodiff, item.finite_difference, size)
-    if all(isinstance(x, float) for x in numbers) and (judged := judged_by_size(*numbers)):
+    measured = (
+        isinstance(item.autodiff, float) and isinstance(item.finite_difference, float) and isinstance(size, float)
+    )
+    if measured and (judged := judged_by_size(item.autodiff, item.finite_difference, size)):
         return f"{text}, off by {judged}"
     return text if relative is None else f"{text}, relative error {percent(relative)}"
 

@@ -42,6 +42,7 @@ class ScriptError(Model):
     compiler_message: str | None = None
     missing_module: str | None = None
     advice: str | None = None
+    named: Location | None = Field(default=None, description="Where the name stands that the compiler does not take")
 
 
 class Cause(Model):
