@@ -57,8 +57,8 @@ def pair(item: Any) -> str:
     if item.error is not None:
         text += f" ± {number(item.error)}"
     relative, size = getattr(item, "relative_error", None), getattr(item, "size", None)
-    numbers = (item.autodiff, item.finite_difference, size)
-    if all(isinstance(x, float) for x in numbers) and (judged := judged_by_size(*numbers)):
+    numbers = [x for x in (item.autodiff, item.finite_difference, size) if isinstance(x, float)]
+    if len(numbers) == 3 and (judged := judged_by_size(numbers[0], numbers[1], numbers[2])):
         return f"{text}, off by {judged}"
     return text if relative is None else f"{text}, relative error {percent(relative)}"
 
