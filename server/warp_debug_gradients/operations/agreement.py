@@ -28,7 +28,11 @@ def judged_in_words(gradient: Gradient) -> str:
     """What the error is compared with, where the slope along the direction is small beside the gradient; else empty."""
     values = [gradient.get("autodiff"), gradient.get("finite_difference"), gradient.get("size")]
     known = [as_float(v) for v in values if v is not None]
-    return judged_by_size(*known) if len(known) == len(values) and all(map(math.isfinite, known)) else ""
+    return (
+        judged_by_size(known[0], known[1], known[2])
+        if len(known) == len(values) and all(map(math.isfinite, known))
+        else ""
+    )
 
 
 def beside_a_fault(gradient: Gradient, effect: float | None) -> str:

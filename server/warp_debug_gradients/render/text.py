@@ -57,10 +57,8 @@ def pair(item: Any) -> str:
     if item.error is not None:
         text += f" ± {number(item.error)}"
     relative, size = getattr(item, "relative_error", None), getattr(item, "size", None)
-    measured = (
-        isinstance(item.autodiff, float) and isinstance(item.finite_difference, float) and isinstance(size, float)
-    )
-    if measured and (judged := judged_by_size(item.autodiff, item.finite_difference, size)):
+    numbers = [x for x in (item.autodiff, item.finite_difference, size) if isinstance(x, float)]
+    if len(numbers) == 3 and (judged := judged_by_size(numbers[0], numbers[1], numbers[2])):
         return f"{text}, off by {judged}"
     return text if relative is None else f"{text}, relative error {percent(relative)}"
 
