@@ -299,7 +299,7 @@ class Launch:
         if found.verdict == "disagree" and math.isfinite(autodiff):
             if not self.affords_noise():
                 return replace(found, verdict="inconclusive", reason="time")
-            rough = roughness(lambda t: change(t)[1])
+            rough = roughness(lambda t: change(t)[1], eps * self.size())
             found = isolate.judge_direction(change, self.size(), autodiff, magnitude, eps, rough)
         if found.verdict == "disagree" and math.isfinite(autodiff):
             noise = sum_noise(self.leaving, moves)

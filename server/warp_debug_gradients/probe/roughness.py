@@ -11,20 +11,24 @@ from typing import Callable, Sequence
 
 import numpy as np
 
+from .differences import REORDERING_ULPS
+
 SPACINGS = (2.0**-4, 2.0**-6)  # of the inputs' size: a sum of 1e5 terms is rounded to a hundredth of one
 POINTS = 4  # on either side
 LOWEST, HIGHEST = 3, 6  # orders of differences
 ALIKE = 4.0  # noise looks the same in all of them; a function that bends does not
 
 
-def roughness(value: Callable[[float], float]) -> float:
+def roughness(value: Callable[[float], float], ulp: float) -> float:
     """The standard deviation of the noise in value(t), which is smooth but for it; 0.0 where none can be told.
 
+    ulp: one digit of what is computed. What scatters by far more of them is no round-off: a function that winds many times.
     t: in units of the inputs' size. Noise of variance s^2 gives a k-th difference the variance (2k)!/(k!)^2 s^2 (Hamming,
     Introduction to Applied Numerical Analysis, 1971; Moré and Wild, Estimating Computational Noise, SIAM J. Sci. Comput.
     33, 2011).
     """
-    return max(scatter([value(k * spacing) for k in range(-POINTS, POINTS + 1)]) for spacing in SPACINGS)
+    found = [scatter([value(k * spacing) for k in range(-POINTS, POINTS + 1)]) for spacing in SPACINGS]
+    return max((s for s in found if s <= REORDERING_ULPS * ulp), default=0.0)
 
 
 def scatter(values: Sequence[float]) -> float:

@@ -72,8 +72,11 @@ def noise_of(launch: Launch, perturbed: Perturbed) -> float | None:
         make(t, anywhere)
         return launch.weighted_change()
 
-    rough = max(roughness(shaken), roughness(lambda t: change(t)[1]))  # terms that move alike are rounded alike
     eps = launch.eps([*launch.arriving, *(there for there, _ in moves.values())])
+    ulp = eps * launch.size()
+    rough = max(
+        roughness(shaken, ulp), roughness(lambda t: change(t)[1], ulp)
+    )  # terms that move alike are rounded alike
     alone = isolate.differenced(change, launch.size(), eps, rough)
     found = isolate.tangent_noise(natural * _recorded(launch, perturbed.left), alone, natural * CENTRAL * rough)
     return None if found is None else found / natural / perturbed.step
