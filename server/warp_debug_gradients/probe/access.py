@@ -114,11 +114,11 @@ def _collected(types: dict[str, Any], noted: dict[str, Access]) -> dict[str, Acc
 
 def _fields(kind: Any) -> dict[str, Any] | None:
     """name -> type of a wp.struct's fields, or None."""
-    variables = None if _is_array(kind) else getattr(kind, "vars", None)
+    variables = None if is_array_type(kind) else getattr(kind, "vars", None)
     return {name: var.type for name, var in variables.items()} if isinstance(variables, dict) else None
 
 
-def _is_array(kind: Any) -> bool:
+def is_array_type(kind: Any) -> bool:
     name = kind.__name__ if isinstance(kind, type) else type(kind).__name__
     return "array" in name.lower() and isinstance(getattr(kind, "ndim", None), int)
 
@@ -169,7 +169,7 @@ class _Reader:
         label, *fields = path.split(".")
         kind: Any = self.types.get(label)
         for name in fields:
-            if _is_array(kind):
+            if is_array_type(kind):
                 kind = kind.dtype
             kind = (_fields(kind) or {}).get(name)
         return kind
@@ -209,7 +209,7 @@ class _Reader:
             for inner in _paths(path, self.type_of(path)):
                 for each in self.resolve(inner):
                     kind = self.type_of(each[0])
-                    if kind is None or _is_array(kind):
+                    if kind is None or is_array_type(kind):
                         self.note({(each[0], dims)}, what)
 
     def call(self, adj: Any, bound: dict[str, frozenset[Place]], depth: int) -> set[Place]:
@@ -338,11 +338,11 @@ class _Frame:
             kind = self.reader.type_of(path)
             if path[0] == "@":
                 continue
-            if _is_array(kind):
+            if is_array_type(kind):
                 if dims < kind.ndim:
                     continue  # a.shape, a.ptr
                 inner = (_fields(kind.dtype) or {}).get(name)
-                if not (_is_array(inner) or _fields(inner) is not None):
+                if not (is_array_type(inner) or _fields(inner) is not None):
                     found.add((path, dims))  # a component of the element: still that element
                     continue
             elif kind is not None and _fields(kind) is None:
@@ -356,18 +356,18 @@ class _Frame:
         found: set[Place] = set()
         for path, dims in owners:
             kind = self.reader.type_of(path)
-            if path[0] != "@" and (kind is None or _is_array(kind)):
+            if path[0] != "@" and (kind is None or is_array_type(kind)):
                 deeper = dims + consumed
                 found.add((path, min(deeper, kind.ndim) if kind is not None else deeper))
         return found
 
     def is_element(self, place: Place) -> bool:
         kind = self.reader.type_of(place[0])
-        return _is_array(kind) and place[1] >= kind.ndim
+        return is_array_type(kind) and place[1] >= kind.ndim
 
     def is_view(self, place: Place) -> bool:
         kind = self.reader.type_of(place[0])
-        return _is_array(kind) and place[1] < kind.ndim
+        return is_array_type(kind) and place[1] < kind.ndim
 
     def store(self, target: ast.Attribute | ast.Subscript, what: str) -> None:
         """Notes a store to an element, or to a component of one, and what is loaded on the way there."""
@@ -412,7 +412,7 @@ class _Frame:
         if isinstance(node, ast.Subscript):
             elements |= {place for place in places if self.reader.type_of(place[0]) is None}
         self.reader.note(elements, "load", self.own_index(node))
-        return {p for p in places if self.is_view(p) or not _is_array(self.reader.type_of(p[0]))}
+        return {p for p in places if self.is_view(p) or not is_array_type(self.reader.type_of(p[0]))}
 
     def along(self, node: ast.expr) -> set[Place]:
         """The places of an expression and of everything it goes through: `arr[i].q` loads from `arr` too."""
@@ -477,7 +477,7 @@ class _Frame:
         own = name.startswith("atomic_") and self.are_own(node.args[1:-1])
         self.indices(first)
         places = self.place(first)
-        self.reader.note({p for p in places if _is_array(self.reader.type_of(p[0]))}, what, own)
+        self.reader.note({p for p in places if is_array_type(self.reader.type_of(p[0]))}, what, own)
 
     def user_call(self, node: ast.Call, adjoints: list[Any]) -> set[Place]:
         values = {id(each): self.value(each) for each in node.args}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterable
 import numpy as np
 
 from . import names
+from .access import is_array_type
 from .arrays import is_array, struct_fields
 from .events import FROM_HOST
 from .recorded import Read
@@ -57,12 +58,16 @@ def _described(recorder: Recorder, read: Read) -> dict[str, Any]:
 def numbers_of(recorder: Recorder) -> Numbers:
     """The floating-point numbers that the launches of the tape are given, of operations that are recorded singly."""
     found: Numbers = {}
-    tape = recorder.recording.tape
+    tape, without = recorder.recording.tape, dict[int, bool]()  # by kernel: whether all its arguments are arrays
     for operation in recorder.recording.operations:
         entry = tape.launches[operation.index]
         if callable(entry) or not recorder.is_single(operation.index):
             continue
         kernel, _, _, inputs, outputs, *_ = entry
+        if id(kernel) not in without:
+            without[id(kernel)] = all(is_array_type(argument.type) for argument in kernel.adj.args)
+        if without[id(kernel)]:
+            continue
         given = zip(kernel.adj.args, (*(inputs or ()), *(outputs or ())), strict=False)
         values = {label: each for argument, value in given for label, each in _floats(argument.label, value)}
         if values:
