@@ -69,4 +69,5 @@ def test_the_effective_rate_of_an_update():
     assert plain["cosine"] == pytest.approx(1.0)
     signs = update_between(X0, gradient, X0 - 0.04 * np.sign(gradient))
     assert signs["cosine"] == pytest.approx(3.5 / np.sqrt(3 * 5.25))
-    assert update_between(X0, gradient, X0) is None
+    assert update_between(X0, gradient, X0) == {"rate": 0.0, "cosine": None, "length": 0.0}, "none, or rounded away"
+    assert update_between(X0, 0.0 * gradient, X0) is None

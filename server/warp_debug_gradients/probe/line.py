@@ -55,7 +55,8 @@ def stable_limit(points: list[tuple[float, float]], base: float, squared: float,
 def update_between(x0: np.ndarray, gradient: np.ndarray, x1: np.ndarray) -> dict[str, Any] | None:
     """What the update from x0 to x1 did, in terms of the gradient: its effective rate and its alignment with -g.
 
-    rate: <x1 - x0, -g> / |g|^2, the learning rate of a plain descent; cosine: of the angle between them.
+    rate: <x1 - x0, -g> / |g|^2, the learning rate of a plain descent; cosine: of the angle between them, None where nothing
+    moved. None where the gradient is zero, or something is not finite.
     """
     step = x1.astype(np.float64) - x0.astype(np.float64)
     size, norm = float(np.linalg.norm(step)), float(np.linalg.norm(gradient))

@@ -107,7 +107,7 @@ class Update(TypedDict, total=False):
     """What the update really did. rate: the effective learning rate; cosine: of its step and the negative gradient."""
 
     rate: Number
-    cosine: Number
+    cosine: Number | None
     length: Number
 
 
