@@ -69,6 +69,7 @@ class LedgerRun:
         self.step = float(options.get("step") or DEFAULT_STEP)
         self.direction = int(options.get("direction") or 0)
         self.isolate = bool(options.get("isolate", True))
+        self.one_step = bool(options.get("one_step"))  # the check found nothing wrong: no hidden jump is looked for
         self.budget = int(options.get("budget_bytes") or BUDGET) // len(RUNS)  # of each recording
         self.arenas: dict[str, Arena] = {}
         self.allow_writes: Callable[[], None] = lambda: None
@@ -128,7 +129,7 @@ class LedgerRun:
 
         took: seconds of the first.
         """
-        factor = better_step(ledger)
+        factor = None if self.one_step else better_step(ledger)
         if factor is None:
             return ledger
         for _ in range(STEPS_TRIED):
