@@ -11,8 +11,7 @@ from warp_debug_gradients.schemas import Cause, as_float
 def part_seeded(checks: Sequence[Check]) -> Cause | None:
     """Backward begins at one summand of the sum that the host reads, and the sum's derivatives are others.
 
-    `likely` where another summand depends on states of the simulation, whose gradient nobody adds by hand; a penalty of the
-    parameters alone may be handled elsewhere (a proximal step, weight decay): `possible`.
+    Never more than possible: the rest may be a number to look at, or be handled elsewhere (a proximal step, weight decay).
     """
     check = next((c for c in checks if (c.get("reported") or {}).get("proportional") is False), None)
     found = check.get("reported") if check else None
@@ -31,15 +30,12 @@ def part_seeded(checks: Sequence[Check]) -> Cause | None:
         f"{name} has other derivatives: FD of {name} = {as_float(found.get('finite_difference')):.6g} ± "
         f"{as_float(found.get('error')):.2g} where AD = {as_float(found.get('autodiff')):.6g} in iteration {check['iteration']}, and "
         "no constant factor between them over all that was measured",
+        "where the rest is only to be looked at, or handled by the update itself (a proximal step, weight decay), this is as it "
+        "should be",
     ]
-    if not found["deep"]:
-        evidence.append(
-            "what is added depends on the parameters alone: where the update handles it by itself (a proximal step, weight "
-            "decay), this is as it should be"
-        )
     return Cause(
         code="seed_mismatch",
-        confidence="likely" if found["deep"] else "possible",
+        confidence="possible",
         file=begins.get("file"),
         line=begins.get("line"),
         variables=[loss, name],

@@ -111,7 +111,7 @@ def measure_reported(
         for v, e in zip(vectors, estimates, strict=False)
         if e.status == "settled"
     ]
-    kept = {k: found[k] for k in ("name", "deep", "summed", "read")}
+    kept = {k: found[k] for k in ("name", "summed", "read")}
     result["reported"] = {**kept, "value": value, "pairs": pairs}
     return None
 

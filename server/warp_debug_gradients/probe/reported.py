@@ -16,7 +16,7 @@ from typing import Any
 
 from .addends import addition
 from .host_values import proportion
-from .registry import Ranges, Registry, root, span
+from .registry import Registry, root
 
 MOST_KEPT = 64  # launches that write a scalar, the last ones of a tape
 FLOATS = frozenset({"float16", "float32", "float64"})
@@ -24,14 +24,13 @@ FLOATS = frozenset({"float16", "float32", "float64"})
 
 @dataclass(frozen=True)
 class Argument:
-    """An array of such a launch. deep: it depends on something else that the tape wrote, a state of the simulation."""
+    """An array of such a launch."""
 
     label: str
     serial: int
     read: bool
     written: bool
     differentiable: bool
-    deep: bool
 
 
 @dataclass(frozen=True)
@@ -46,47 +45,34 @@ class ScalarOp:
 
 @dataclass(frozen=True)
 class Sum:
-    """A scalar with the seeded one as a summand. deep: others depend on states that the tape wrote, too."""
+    """A scalar with the seeded one as a summand."""
 
     serial: int
     place: dict[str, Any] | None
     label: str
-    deep: bool
 
 
 @dataclass
 class ScalarOps:
-    """Those of one tape. readers: how often an operation on it reads each scalar.
-
-    deep: first bytes of the scalars that depend on more than the tape's inputs.
-    """
+    """Those of one tape. readers: how often an operation on it reads each scalar."""
 
     kept: deque[ScalarOp] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
     readers: dict[int, int] = field(default_factory=dict)
-    deep: set[int] = field(default_factory=set)
 
     def note(
         self,
         event: int,
         kernel: Any,
         labelled: Iterable[tuple[str, Any, Any]],
-        before: Ranges,
         registry: Registry,
         place: dict[str, Any] | None,
     ) -> None:
-        """A launch that writes a scalar. labelled: (label, array, access); before: what the tape wrote before it."""
+        """A launch that writes a scalar. labelled: (label, array, access)."""
         found: list[Argument] = []
-        written: list[int] = []
         for label, array, how in labelled:
-            scalar, start = is_scalar(array), array.ptr
-            deep = start in self.deep if scalar else array._grad is not None and before.touches(*span(array))
             only_added = how is not None and how.usage[2]
             read, writes = how is None or (how.read and not only_added), how is None or how.written
-            found.append(Argument(label, registry.serial(root(array)), read, writes, array._grad is not None, deep))
-            if writes and scalar:
-                written.append(start)
-        if any(a.deep and a.read for a in found):
-            self.deep.update(written)
+            found.append(Argument(label, registry.serial(root(array)), read, writes, array._grad is not None))
         self.kept.append(ScalarOp(event, kernel, place, tuple(found)))
 
     def sums(self, seeded: int) -> list[Sum]:
@@ -102,17 +88,14 @@ class ScalarOps:
                 if target is None or not _adds(op, source, target):
                     continue
                 known.add(target.serial)
-                others = [
-                    a
+                others = any(
+                    a.read and not a.written and a.differentiable and a.serial not in known
                     for other in self.kept
                     if any(w.serial == target.serial and w.written for w in other.arguments)
                     for a in other.arguments
-                    if a.read and not a.written and a.differentiable and a.serial not in known
-                ]
+                )
                 if others or any(s.serial == source.serial for s in found):
-                    inherited = any(s.deep for s in found if s.serial == source.serial)
-                    deep = inherited or any(a.deep for a in others)
-                    found.append(Sum(target.serial, op.place, source.label, deep))
+                    found.append(Sum(target.serial, op.place, source.label))
         return found
 
 

@@ -273,7 +273,6 @@ def _reported(watch: Watch, backwards: list[Backward]) -> dict[str, Any] | None:
     return {
         "serial": last.serial,
         "name": name,
-        "deep": last.deep,
         "summed": last.place,
         "read": watch.scalars_read[last.serial],
     }

@@ -210,7 +210,7 @@ class Watch:
         if tape is not None and any(written and array.size == 1 and is_scalar(array) for array, _, written in arrays):
             state, labelled = self.tapes.of(tape), self.tapes.arguments.labelled(event.subject, *event.launch_arguments)
             place = names.place(self.origins.frame(3))
-            state.scalars.note(event.index, event.subject, labelled, state.written, self.registry, place)
+            state.scalars.note(event.index, event.subject, labelled, self.registry, place)
         self.tapes.launch(event.index, event.subject, arrays, tape)
         if event.tape is not None and tape is None:
             self.tapes.pass_by(event.tape, event.index, arrays)

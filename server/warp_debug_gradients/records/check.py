@@ -124,11 +124,9 @@ class HostValue(TypedDict, total=False):
 
 
 class Reported(TypedDict, total=False):
-    """A sum on the tape that the host reads, and of which backward begins at one summand. deep: other summands depend on
-    states of the simulation. proportional: its derivatives to AD, over all parameters; None where that was not settled."""
+    """A sum on the tape that the host reads, and of which backward begins at one summand. proportional: its derivatives to AD, over all parameters; None where that was not settled."""
 
     name: Required[str]
-    deep: Required[bool]
     summed: Place | None
     read: Place | None
     value: Number
