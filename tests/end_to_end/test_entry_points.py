@@ -18,7 +18,6 @@ HABITS = [
     "command executor fork during",
     "hooks raises",
     pytest.param("shows spawn", marks=pytest.mark.slow),
-    pytest.param("spawn during", marks=pytest.mark.slow),
     pytest.param("serves hooks", marks=pytest.mark.slow),  # a helper that lives: every evaluation is a run of its own
 ]
 STARTS = {
