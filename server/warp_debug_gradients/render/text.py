@@ -21,6 +21,9 @@ def percent(value: float | str | None) -> str:
     return f"{100 * value:.3g}%"
 
 
+LARGE = 0.1  # part of the size: an error above it is none that was judged mildly
+
+
 def judged_by_size(autodiff: float, finite_difference: float, size: float) -> str:
     """What an error is judged against, where that is not the slope itself: one that happens to be small beside the gradient.
 
@@ -58,7 +61,10 @@ def pair(item: Any) -> str:
         text += f" ± {number(item.error)}"
     relative, size = getattr(item, "relative_error", None), getattr(item, "size", None)
     numbers = [x for x in (item.autodiff, item.finite_difference, size) if isinstance(x, float)]
-    if len(numbers) == 3 and (judged := judged_by_size(numbers[0], numbers[1], numbers[2])):
+    small = (
+        size is not None and len(numbers) == 3 and abs(numbers[0] - numbers[1]) < LARGE * size
+    )  # a large error is one anyhow
+    if small and (judged := judged_by_size(numbers[0], numbers[1], numbers[2])):
         return f"{text}, off by {judged}"
     return text if relative is None else f"{text}, relative error {percent(relative)}"
 
