@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from warp_debug_gradients.operations.constructs import parsed
 from warp_debug_gradients.schemas import Location, ScriptError
 
 TEXT_LIMIT = 2_000  # characters of the compiler's text that the answer carries; all of it is in the output
@@ -66,10 +67,10 @@ def place_of(word: str, kernel: str, files: Iterable[Path]) -> Location | None:
     found: list[Location] = []
     for file in files:
         try:
-            tree = ast.parse(file.read_text(errors="replace"))
-        except (OSError, SyntaxError, ValueError):
+            tree = parsed(file.read_text(errors="replace"))
+        except OSError:
             continue
-        for function in ast.walk(tree):
+        for function in ast.walk(tree or ast.Module([], [])):
             if isinstance(function, ast.FunctionDef) and function.name == kernel:
                 lines = [
                     n.lineno

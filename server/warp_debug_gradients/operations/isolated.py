@@ -22,14 +22,9 @@ def launch_alone(ledger: Ledger, place: Place) -> AloneRow | None:
     )
 
 
-def wrong_functions(ledger: Ledger) -> list[AloneRow]:
-    """The functions whose custom gradient is wrong by itself."""
-    return [r for r in parts(ledger, "isolated") if r.get("what") == "function" and r.get("verdict") == "wrong"]
-
-
-def right_functions(ledger: Ledger) -> list[AloneRow]:
-    """The functions whose custom gradient is right by itself, at all the arguments that were sampled."""
-    return [r for r in parts(ledger, "isolated") if r.get("what") == "function" and r.get("verdict") == "right"]
+def functions_alone(ledger: Ledger, verdict: str) -> list[AloneRow]:
+    """The functions whose custom gradient, by itself, is so: wrong, or right at all the arguments that were sampled."""
+    return [r for r in parts(ledger, "isolated") if r.get("what") == "function" and r.get("verdict") == verdict]
 
 
 def in_words(row: AloneRow) -> str:

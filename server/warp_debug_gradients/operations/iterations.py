@@ -11,9 +11,7 @@ from warp_debug_gradients.schemas import as_float
 
 LEFT_BEHIND = "left_behind"  # of probe/consumption.py
 RISE = 1.05  # a loss this many times the previous one has turned
-FEW_LENGTHS = (
-    3  # different numbers of operations: more are a length that varies, not a branch that is taken now and then
-)
+FEW_LENGTHS = 3  # different numbers of operations: more are a length that varies, not a branch taken now and then
 
 
 def plan_of(trace: Trace, positions: list[int]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from warp_debug_gradients.operations.constructs import REPAIRS, Construct
 from warp_debug_gradients.operations.host_places import UnrecordedPlace
+from warp_debug_gradients.operations.isolated import functions_alone, launch_alone
 from warp_debug_gradients.operations.isolated import in_words as isolated_in_words
-from warp_debug_gradients.operations.isolated import launch_alone, right_functions, wrong_functions
 from warp_debug_gradients.operations.ledger_evidence import (
     DOUBLES,
     HOST_WRITES,
@@ -570,15 +570,13 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Co
         if alone:
             evidence.append(isolated_in_words(alone))
         custom = [c for c in constructs if c.code == "custom_gradient"]
-        functions = [r for r in wrong_functions(ledger) if any(is_of(c, r) for c in custom)]
-        cleared = [r for r in right_functions(ledger) if any(is_of(c, r) for c in custom)]
+        functions = [r for r in functions_alone(ledger, "wrong") if any(is_of(c, r) for c in custom)]
+        cleared = [r for r in functions_alone(ledger, "right") if any(is_of(c, r) for c in custom)]
         right = [c for c in custom if any(is_of(c, r) for r in cleared)]
         if functions and verdict != "right":  # the formula is wrong by itself: nothing else is needed
             constructs = custom
             evidence += [isolated_in_words(r) for r in functions]
-        elif right and len(right) < len(
-            constructs
-        ):  # the formula is right by itself: what else is in the kernel comes first
+        elif 0 < len(right) < len(constructs):  # the formula is right by itself: what else is in the kernel comes first
             constructs = [*(c for c in constructs if c not in right), *right]
             evidence += [isolated_in_words(r) for r in cleared]
         else:
@@ -635,7 +633,7 @@ def _custom_gradients(ledger: Ledger, context: Context, known: list[Cause]) -> l
     if context.verdict == "agree" or any(cause.code == "custom_gradient" for cause in known):
         return []
     found: list[tuple[float, Cause]] = []
-    for row in wrong_functions(ledger):
+    for row in functions_alone(ledger, "wrong"):
         evidence = [isolated_in_words(row)]
         found.append((0.0, new_cause("custom_gradient", "possible", row, [], evidence, REPAIRS["custom_gradient"])))
     return found

@@ -47,9 +47,7 @@ class Follower:
     unread: bool = False  # a backward since the last reading
     before_zero: tuple[np.ndarray | None, np.ndarray, bool] | None = None  # added, gradient, unread
     votes: dict[Followed, int] = field(default_factory=lambda: {"previous": 0, "readings": 0})
-    closer: int = (
-        0  # steps that the previous gradient explains and the own one does not, by less than is asked for a vote
-    )
+    closer: int = 0  # steps that the previous gradient explains better than the own, by less than a vote asks for
     own: int = 0  # iterations that followed their own gradient and no other
     rates: list[dict[str, float]] = field(default_factory=list)  # of steps that are parallel to all gradients
     adaptive: Adaptive = field(default_factory=Adaptive)

@@ -105,9 +105,7 @@ def _seed_of(output: Any, grads: Any) -> Any:
 class Origin(NamedTuple):
     """Where the seeds of a backward pass come from."""
 
-    linked: (
-        bool  # one of them at least is a gradient that an earlier backward pass left: a chain of tapes, checkpointing
-    )
+    linked: bool  # one at least is a gradient that an earlier backward pass left: a chain of tapes, checkpointing
     carriers: list[Leaf]  # the leaves among those that left them
     stated: list[Any]  # outputs that start from a seed of another origin: terms of the objective
 

@@ -102,12 +102,13 @@ def iterations(watch: Watch, chosen: list[Leaf], objective: str | None) -> list[
             calls = tuple(e.call for e in history if e.kind == "backward")
             groups.setdefault(calls, []).append(Member(leaf, history, spans_updates(history, updates)))
         join_links(watch, leaf, groups)
-    starts = [watch.backwards[calls[0]] for calls in sorted(groups)]
+    ordered = sorted(groups)
+    starts = [watch.backwards[calls[0]] for calls in ordered]
     own: dict[frozenset[str], list[Backward]] = {}  # by the parameters: what is prepared for others is another matter
-    for calls, start in zip(sorted(groups), starts):
+    for calls, start in zip(ordered, starts, strict=True):
         own.setdefault(_keys(groups[calls]), []).append(start)
     found: list[dict[str, Any]] = []
-    for index, calls in enumerate(sorted(groups)):
+    for index, calls in enumerate(ordered):
         alike = own[_keys(groups[calls])]
         found.append(_iteration(watch, index, calls, groups[calls], alike if len(alike) > 1 else starts, objective))
     return found
@@ -270,12 +271,7 @@ def _reported(watch: Watch, backwards: list[Backward]) -> dict[str, Any] | None:
         return None
     last = sums[-1]
     name = watch.sum_names.get(last.serial) or next(iter(watch.sum_names.values()), "the sum")
-    return {
-        "serial": last.serial,
-        "name": name,
-        "summed": last.place,
-        "read": watch.scalars_read[last.serial],
-    }
+    return {"serial": last.serial, "name": name, "summed": last.place, "read": watch.scalars_read[last.serial]}
 
 
 def _chained(member: Member, by_call: dict[int, dict[str, Any]], calls: tuple[int, ...]) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import isolate
 from .arrays import float_parts
+from .digits import rms
 from .evaluator import SEED, typical_size
 from .roughness import roughness
 
@@ -44,7 +45,7 @@ def noise_of(launch: Launch, perturbed: Perturbed) -> float | None:
     moves = _moves(launch, perturbed.read)
     if not moves or not all(np.isfinite(half).all() for _, half in moves.values()):
         return None
-    natural = 1.0 / max(_rms(half) / typical_size(there) for there, half in moves.values())
+    natural = 1.0 / max(rms(half) / typical_size(there) for there, half in moves.values())
     halves = {key: half for key, (_, half) in moves.items()}
     length = sum(float(np.sum(half**2)) for half in halves.values())
     random = np.random.default_rng(SEED)
@@ -74,9 +75,8 @@ def noise_of(launch: Launch, perturbed: Perturbed) -> float | None:
 
     eps = launch.eps([*launch.arriving, *(there for there, _ in moves.values())])
     ulp = eps * launch.size()
-    rough = max(
-        roughness(shaken, ulp), roughness(lambda t: change(t)[1], ulp)
-    )  # terms that move alike are rounded alike
+    # Terms that move alike are rounded alike: along the direction there may be more noise than anywhere.
+    rough = max(roughness(shaken, ulp), roughness(lambda t: change(t)[1], ulp))
     alone = isolate.differenced(change, launch.size(), eps, rough)
     found = isolate.tangent_noise(natural * _recorded(launch, perturbed.left), alone, natural * CENTRAL * rough)
     return None if found is None else found / natural / perturbed.step
@@ -104,7 +104,3 @@ def _recorded(launch: Launch, left: list[ByRoot]) -> float:
         plus, minus = (launch.view(contents, number, holder)[used].astype(np.float64) for contents in left)
         total += 0.5 * float(np.sum(weight[used].astype(np.float64) * (plus - minus)))
     return total
-
-
-def _rms(values: Any) -> float:
-    return float(np.sqrt(np.mean(values**2)))

@@ -226,7 +226,8 @@ class Watch:
         if not is_array(array) or array.size != 1:
             return
         serial, frame = self.registry.serial(root(array)), self.origins.frame(4)
-        self.scalars_read.setdefault(serial, names.place(frame))
+        if serial not in self.scalars_read:
+            self.scalars_read[serial] = names.place(frame)
         sums = self.backwards[-1].sums if self.backwards else []
         if (
             len(self.sum_names) < NAMED_BACKWARDS

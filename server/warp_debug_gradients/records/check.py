@@ -161,9 +161,7 @@ class Check(TypedDict, total=False):
     line: Line
     update: Update
     by_hand: list[HostValue]
-    digits: dict[
-        str, Any
-    ]  # of a check that does not disagree: one step of the "parameter" and of the "objective", see probe/digits.py
+    digits: dict[str, Any]  # unless it disagrees: one step of the "parameter", of the "objective"; probe/digits.py
     reported: Reported
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 SHOWS = 0.01  # of a slope: an error that somebody may wonder at beside "agree"
 SMALL_SLOPE = 2.0  # times the slope: from this size of the gradient on it is worth a word
+LARGE = 0.1  # part of the size: an error above it is none that was judged mildly
 
 
 def number(value: float | str | None) -> str:
@@ -21,16 +22,13 @@ def percent(value: float | str | None) -> str:
     return f"{100 * value:.3g}%"
 
 
-LARGE = 0.1  # part of the size: an error above it is none that was judged mildly
-
-
 def judged_by_size(autodiff: float, finite_difference: float, size: float) -> str:
     """What an error is judged against, where that is not the slope itself: one that happens to be small beside the gradient.
 
-    Empty where the slope is of the gradient's own size, or the error small beside it.
+    Empty where the slope is of the gradient's own size, or the error small beside it, or large beside both.
     """
     off, slope = abs(autodiff - finite_difference), abs(finite_difference)
-    if not (off > SHOWS * slope and size > SMALL_SLOPE * slope):
+    if not (off > SHOWS * slope and size > SMALL_SLOPE * slope and off < LARGE * size):
         return ""
     of_slope = f"{percent(off / slope)} of this slope" if slope else f"{off:.3g} from a slope of zero"
     return f"{of_slope}, {percent(off / size)} of the gradient's size, which is what is judged"
@@ -61,10 +59,7 @@ def pair(item: Any) -> str:
         text += f" ± {number(item.error)}"
     relative, size = getattr(item, "relative_error", None), getattr(item, "size", None)
     numbers = [x for x in (item.autodiff, item.finite_difference, size) if isinstance(x, float)]
-    small = (
-        size is not None and len(numbers) == 3 and abs(numbers[0] - numbers[1]) < LARGE * size
-    )  # a large error is one anyhow
-    if small and (judged := judged_by_size(numbers[0], numbers[1], numbers[2])):
+    if len(numbers) == 3 and (judged := judged_by_size(numbers[0], numbers[1], numbers[2])):
         return f"{text}, off by {judged}"
     return text if relative is None else f"{text}, relative error {percent(relative)}"
 
