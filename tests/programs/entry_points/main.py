@@ -80,6 +80,8 @@ def executor():
 def pool(how):
     with multiprocessing.get_context(how).Pool(2) as workers:
         assert workers.map(square, range(4)) == [0, 1, 4, 9]
+        workers.close()  # ended with SIGTERM, as `with` does, a worker would run the handler of `hooks` and live on
+        workers.join()
 
 
 def fork():
