@@ -96,18 +96,22 @@ def evaluations(folder: Path, steps: int, whole_check: bool) -> None:
 
 
 def locating(folder: Path) -> None:
-    """What the content check and the ledger take, against the bare passes. The ledger as enable_tracker keeps it.
+    """What the content check and the ledger take, against the bare passes: CPU time.
 
-    CPU time: Warp's own tracker runs beside the ledger.
+    The content check as bisect_steps makes it, by itself; the ledger as enable_tracker keeps it, beside Warp's own tracker,
+    with which it shares the core and its caches here.
     """
     for cells in CELLS:
-        runs, ledgers = [], []
+        runs: list[dict[str, float]] = []
+        kept: dict[str, list[dict[str, Any]]] = {"bisect-steps": [], "enable-tracker": []}
         for _ in range(REPEATS):
             runs.append(bare(folder, LEDGER_OPS, cells))
-            result = command(folder, "enable-tracker", LEDGER_OPS, cells=cells)
-            ledgers += json.loads((folder / result["evidence"] / "ledger.json").read_text())["ledgers"]
+            for name, ledgers in kept.items():
+                result = command(folder, name, LEDGER_OPS, cells=cells)
+                ledgers += json.loads((folder / result["evidence"] / "ledger.json").read_text())["ledgers"]
         forward, backward = (min(r[name] for r in runs) for name in ("forward_cpu", "backward_cpu"))
-        recording, total = (min(k["timing"][name] for k in ledgers) for name in ("recording", "total"))
+        checks, ledgers = kept.values()
+        recording, total = min(k["timing"]["recording"] for k in checks), min(k["timing"]["total"] for k in ledgers)
         sized = f"{ledgers[0]['ops']:,} ops on {cells:,} cells"
         row(f"content check: {sized} recorded", forward, recording, "≤ 2x the forward pass")
         row(

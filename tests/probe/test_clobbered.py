@@ -12,7 +12,8 @@ COLUMN = SimpleNamespace(is_contiguous=False)
 
 
 def touches(label, number=0, low=0, high=40, array=WHOLE, **how):
-    return Access(label, array, **{"read": False, "written": False, "accumulated": False, **how}, base=None, number=number, low=low, high=high)  # fmt: skip
+    usage = tuple(how.get(name, False) for name in ("read", "written", "accumulated", "neighbours"))
+    return Access(label, array, usage, base=None, number=number, low=low, high=high)
 
 
 READ = touches("u", read=True, neighbours=True)

@@ -14,19 +14,35 @@ from .registry import Ranges
 class Access:
     """One array of an operation. label: the kernel's argument ('u', 's.q'); 'src' and 'dest' of a copy.
 
-    base, number: its root, and the root's number. low, high: the bytes of the root that it can touch.
+    usage: (read, written, accumulated, neighbours), as in `access.Access`. base, number: its root, and the root's number.
+    low, high: the bytes of the root that it can touch.
     """
 
     label: str
     array: Any
-    read: bool
-    written: bool
-    accumulated: bool
+    usage: tuple[bool, bool, bool, bool]
     base: Any
     number: int
     low: int
     high: int
-    neighbours: bool = False  # threads load other elements than their own
+
+    @property
+    def read(self) -> bool:
+        return self.usage[0]
+
+    @property
+    def written(self) -> bool:
+        return self.usage[1]
+
+    @property
+    def accumulated(self) -> bool:
+        """Whether it is written by additions only."""
+        return self.usage[2]
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether threads load other elements than their own."""
+        return self.usage[3]
 
     @property
     def part(self) -> Part:

@@ -246,10 +246,10 @@ class Recorder:
         return array is not None and root(array) is base
 
     def _sync(self, access: Access, op: int, phase: int) -> None:
-        base = access.base
-        if access.low < access.high and self.shadows is not None and base.device.is_cpu:
-            self.roots[access.number] = base
-            self.shadows.sync(access.number, base, op, phase, access.low, access.high)
+        number, base, low, high = access.number, access.base, access.low, access.high
+        if low < high and self.shadows is not None and (number in self.roots or base.device.is_cpu):
+            self.roots[number] = base
+            self.shadows.sync(number, base, op, phase, low, high)
 
     def access(self, label: str, array: Any, usage: tuple[bool, bool, bool, bool]) -> Access:
         """The array with what it is a part of. usage: see `access.Access`."""
@@ -259,10 +259,11 @@ class Recorder:
             base, (low, high) = root(array), span(array)
             high = min(high - base.ptr, base.capacity)
             low = min(max(low - base.ptr, 0), high)
-        number, (read, written, accumulated, neighbours) = self.number(base), usage
+        identity = _identity(base)
+        number = self._numbers.get(identity, -1)
         if number < 0 and self._meets:
-            number = self._numbers[_identity(base)] = len(self._numbers)
-        return Access(label, array, read, written, accumulated, base, number, low, high, neighbours)
+            number = self._numbers[identity] = len(self._numbers)
+        return Access(label, array, usage, base, number, low, high)
 
     def _accesses(self, event: Event) -> list[Access]:
         kind = event.kind

@@ -136,38 +136,46 @@ class Ranges:
         return i < len(self._starts) and self._starts[i] < high and low < high
 
 
+def _touches(how: Any) -> bool:
+    """Whether a launch reads or writes an argument of this access; None: nobody knows."""
+    return how is None or how.read or how.written
+
+
 class LaunchArguments:
     """Which arrays a launch reads and writes, from the kernel's own source (struct fields too)."""
 
     def __init__(self, argument_access: Callable[[Any], dict[str, Any]]):
         self._access = argument_access
-        self._kernels: dict[int, tuple[Any, list[tuple[str, Any]], dict[str, Any]]] = {}
+        self._kernels: dict[int, tuple[Any, list[tuple[str, Any, bool]], dict[str, Any]]] = {}
 
-    def _described(self, kernel: Any) -> tuple[Any, list[tuple[str, Any]], dict[str, Any]]:
-        """(kernel, [(label, access of the argument as a whole)], access of each struct field by its path)."""
+    def _described(self, kernel: Any) -> tuple[Any, list[tuple[str, Any, bool]], dict[str, Any]]:
+        """(kernel, [(label, access of the argument as a whole, whether it is touched)], access of each field by path)."""
         known = self._kernels.get(id(kernel))
         if known is None:
             try:
                 access = self._access(kernel)
             except Exception:  # an access that cannot be derived counts as read and written
                 access = {}
-            known = (kernel, [(a.label, access.get(a.label)) for a in kernel.adj.args], access)
+            whole = [(a.label, access.get(a.label)) for a in kernel.adj.args]
+            known = (kernel, [(label, how, _touches(how)) for label, how in whole], access)
             self._kernels[id(kernel)] = known
         return known
 
-    def labelled(self, kernel: Any, inputs: Any, outputs: Any) -> Iterator[tuple[str, Any, Any]]:
-        """(label, array, access) of the arguments of one launch; access is None where it could not be derived."""
+    def labelled(self, kernel: Any, inputs: Any, outputs: Any) -> list[tuple[str, Any, Any]]:
+        """[(label, array, access)] of the arguments of one launch; access is None where it could not be derived."""
         _, described, access = self._described(kernel)
-        for (label, whole), value in zip(described, (*inputs, *outputs), strict=False):  # of every launch: be quick
+        found = []
+        for (label, whole, touched), value in zip(described, (*inputs, *outputs), strict=False):  # be quick
             if is_array(value):
-                if whole is None or whole.read or whole.written:
-                    yield label, value, whole
+                if touched:
+                    found.append((label, value, whole))
             elif value.__class__ not in PLAIN:
                 for path, array in arrays_in(value):
                     full = f"{label}.{path}" if path else label
                     how = access.get(full)
-                    if how is None or how.read or how.written:
-                        yield full, array, how
+                    if _touches(how):
+                        found.append((full, array, how))
+        return found
 
     def of(self, kernel: Any, inputs: Any, outputs: Any) -> list[tuple[Any, bool, bool]]:
         """[(array, read, written)] for the arguments of one launch."""
