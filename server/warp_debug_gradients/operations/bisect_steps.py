@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from warp_debug_gradients.errors import UsageError
-from warp_debug_gradients.operations import explain, isolated
+from warp_debug_gradients.operations import explain, isolated, segments
 from warp_debug_gradients.operations import ledger as ledgers
 from warp_debug_gradients.operations.agreement import beside_a_fault, effect_of
 from warp_debug_gradients.operations.edited_gradient import added_right
@@ -151,8 +151,12 @@ def build_result(measurement: Measurement[Any], trace: Trace, check: Check, kept
         same_tape=windows > int(iteration.get("tapes") or windows),
         warp=result.warp_version,
         error=whole_error(check),
+        seeded=segments.seeded_places(check, trace, kept.get("backward_call")),
+        cut_before=segments.is_cut_before(check, trace, kept.get("backward_call")),
     )
     causes = ledger_causes(kept, constructs, context)
+    if check.get("reason") == segments.IN_LOSS:  # the book is kept against losses that are no objective
+        causes = []
     result.causes = joined(causes, explain.proven_causes(check, trace, cut, zeroed))
     if check["verdict"] == "inconclusive":
         result.causes = [cause for cause in result.causes if cause.code != "warp_defect"]
@@ -220,7 +224,14 @@ def backward_place(check: Check, call: int | None) -> Place | None:
 
 def joined(ledger: list[Cause], check: list[Cause]) -> list[Cause]:
     """The ledger's causes, and those of the check that the ledger does not name itself."""
-    known = {cause.code for cause in ledger}
+    known = {cause.code: cause for cause in ledger}
+    for cause in (
+        c for c in check if c.code in known and c.code == "truncation"
+    ):  # which call it is, and what it amounts to
+        found = known[cause.code]
+        same = not cause.variables or bool(set(cause.variables) & set(found.variables))
+        found.evidence = [*cause.evidence, *(found.evidence if same else [])]
+        found.variables, found.repair = cause.variables or found.variables, cause.repair
     return ledger + [cause for cause in check if cause.code not in known]
 
 

@@ -9,6 +9,7 @@ from warp_debug_gradients.operations import by_hand, next_calls
 from warp_debug_gradients.operations.agreement import bound_in_words, judged_in_words
 from warp_debug_gradients.operations.edited_gradient import edited_between
 from warp_debug_gradients.operations.iterations import first_rise, iteration_of, losses
+from warp_debug_gradients.operations.segments import dropped_adjoints
 from warp_debug_gradients.records import Check, GradientRead, Numbers, Place, Trace, part, parts
 from warp_debug_gradients.schemas import Cause, GradcheckRequest, GradcheckResult, NextCall, as_float
 
@@ -73,6 +74,8 @@ ADVICE = {
     "unmeasured": "Give it longer (timeout_s), or shrink the run: run_repro lists the knobs.",
     "spans_updates": "Zero this parameter's gradient where the others are updated, or name one that is updated after "
     "every backward call (parameter=…).",
+    "adjoint_in_loss": "Hand the adjoint to backward instead, as the seed of the segment's last state (grads=), and keep the loss the "
+    "segment's own cost: the gradient is the same.",
     "scaled_objective": "If the program divides the gradient by that factor after reading it, it is right for the stated "
     "objective; if not, it is right up to that factor, which the learning rate takes up.",
     "forbidden_write": "Keep that file in memory for the check (':memory:'), write it after the iteration, or check an "
@@ -330,15 +333,17 @@ def proven_causes(
 
     `cut` is the place where the chain is cut if it is, `zeroed` where the gradient is zeroed, if known.
     """
+    parted = is_truncated(check)
+    cut_off = dropped_adjoints(check, trace, parted)
     if check["verdict"] != "disagree":
-        return []
+        return cut_off
     windows = check.get("windows") or []
     calls = (check.get("horizon") or {}).get("windows") or 1
-    if is_truncated(check):
+    if parted:
         gradient = check.get("gradient") or {}
         single = len(windows) == 1
         measured = f" looked at (of {calls})" if calls > len(windows) else ""
-        return [
+        truncated = [
             Cause(
                 code="truncation",
                 confidence="likely",
@@ -355,11 +360,14 @@ def proven_causes(
                 "window before it.",
             )
         ]
+        for cause in cut_off:
+            cause.evidence += truncated[0].evidence
+        return cut_off or truncated
     consumed = check.get("consumed") or {}
     read = iteration_of(trace, check["iteration"]).get("gradient_read") or {}
     when = consumed.get("when") or read.get("when")
     if when not in STALE:
-        return edited_between(check, trace)
+        return [*edited_between(check, trace), *cut_off]
     reads = [consumed.get("read") or {}, read, *(i.get("gradient_read") or {} for i in trace.get("iterations") or [])]
     nowhere: GradientRead = {}
     place = next((r for r in reads if r.get("file")), nowhere)

@@ -11,6 +11,7 @@ from warp_debug_gradients.operations import explain
 from warp_debug_gradients.operations.host_places import cut_place, tape_place, zeroing_place
 from warp_debug_gradients.operations.iterations import choose_iterations, iteration_of, plan_of
 from warp_debug_gradients.operations.measurement import Measurement, first_line, refuse_unusable, script_error
+from warp_debug_gradients.operations.segments import cut_between
 from warp_debug_gradients.records import Check, HorizonRow, Place, Trace, part, parts
 from warp_debug_gradients.schemas import (
     CheckSummary,
@@ -144,7 +145,7 @@ def places(measurement: Measurement[Any], check: Check, trace: Trace) -> tuple[P
     read = (check.get("consumed") or {}).get("read") or {}
     plan = part(item, "plan")
     handed = len(parts(plan, "objective_calls")) == 1 < len(parts(plan, "backward_calls"))
-    cut = item.get("tape_emptied") or (horizon.get("to") if handed else None)
+    cut = item.get("tape_emptied") or cut_between(check, trace) or (horizon.get("to") if handed else None)
     return (
         cut or cut_place(workspace, tape_place(workspace, backward), int(horizon.get("windows") or 1)),
         zeroing_place(workspace, horizon.get("to"), read),

@@ -15,7 +15,7 @@ from warp_debug_gradients.workspace import Workspace
 PLAIN_MAKERS = {"zeros", "ones", "empty", "full", "zeros_like", "empty_like", "range"}  # make an array, need no adjoint
 RECORDED = {"launch", "launch_tiled", "copy", "clone"}
 LIBRARIES = {"wp", "warp", "np", "numpy", "scipy", "torch", "jax", "cupy"}  # by the names that programs give them
-READS = {"print", "append", "float"}  # statements that only look at a value
+READS = {"print", "append", "float", "backward"}  # statements that only look at a value
 
 
 class UnrecordedPlace(Place, total=False):

@@ -100,6 +100,8 @@ class Context:
     parted: whether each of them is right by itself and their sum is not: the chain is cut between them.
     warp: the version of Warp.
     same_tape: whether the iteration calls backward on one tape more than once.
+    seeded: where arrays were made whose gradient holds, before backward, the adjoint that the tape is handed.
+    cut_before: whether an adjoint is dropped on the way to this tape.
     error: relative error of the whole gradient, over all backward calls; None where it was not measured.
     """
 
@@ -114,6 +116,8 @@ class Context:
     same_tape: bool = False
     error: float | None = None
     cut: Place | None = None
+    cut_before: bool = False
+    seeded: Sequence[Place] = ()
     swap: Callable[[Place], Place | None] = lambda place: None
 
 
@@ -431,7 +435,7 @@ def _seed(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         repair = "Fill the seed array again before each backward (or hand over a fresh one)."
         return [(math.inf, new_cause("seed_mismatch", "likely", {}, [], [str(spent.get("message"))], repair, backward))]
     term = ledger.get("seed") or {}
-    if not term.get("significant"):
+    if not term.get("significant") or context.cut_before:
         return []
     evidence = [f"what backward is started with misses the objective's derivative by {percent(term.get('share'))}"]
     objective = str((ledger.get("objective") or {}).get("name") or "")
@@ -446,6 +450,7 @@ def _seed(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
 
 def _stale(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
     terms = [t for t in ledger.get("stale") or [] if t.get("significant")]
+    terms = [t for t in terms if not any(same_line(t.get("allocated") or {}, place) for place in context.seeded)]
     if not terms:
         return []
     names = variables_of(terms)

@@ -230,6 +230,14 @@ def _check_parameter(
             message=f"{overall.message}. But other parameters were updated between the backward calls whose gradients "
             "are summed here: the sum is the gradient of no single objective",
         )
+    if overall.verdict == "disagree" and plan.get("products"):
+        overall = replace(
+            overall,
+            verdict="inconclusive",
+            reason="adjoint_in_loss",
+            message=f"{overall.message}. But a segment's loss has the adjoint of the state behind it as a factor: its losses "
+            "are not what the gradient is of",
+        )
     for row in elements:
         row.pop("judgement")
         row.pop("estimate")

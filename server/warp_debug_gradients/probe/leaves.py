@@ -44,7 +44,16 @@ class Leaf:
     stands_for: str | None = None  # key of the leaf through which this memory's gradient is read
     buffer: weakref.ref | None = None  # its array's gradient, as the last backward left it
     left: list[weakref.ref] = field(default_factory=list)  # those of the arrays that the variable held before
+    resumed: int = 0  # backward calls followed by one whose tape ends in what this one began with
     carrier: bool = False  # its gradient seeds a later backward pass: a link of a chain of tapes, not a parameter
+
+    def begins_segments(self, calls: int) -> bool:
+        """Whether it holds the state with which a segment begins: most tapes end in what it held for the tape before.
+
+        calls: how many backward calls there were. What is trained is changed by its gradient, not by an earlier segment.
+        """
+        followed = sum(use["call"] + 1 < calls for use in self.uses)
+        return 0 < followed <= 2 * self.resumed
 
     def leave(self) -> None:
         """The variable is given a new array: the old one's gradient lives on where somebody kept it."""

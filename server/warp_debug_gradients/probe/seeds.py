@@ -34,7 +34,7 @@ class SeedMemory:
         for output in outputs:
             if output.size > LARGEST_LINK:
                 continue
-            serial, values = registry.serial(output), scalars(_seed_of(output, grads))
+            serial, values = registry.serial(output), scalars(seed_of(output, grads))
             if serial in self._started and np.array_equal(self._started[serial], values):
                 found.add(serial)
             self._started[serial] = values
@@ -98,7 +98,8 @@ class ReadGradients:
         return next((k for k, seen in reversed(self._values.items()) if np.array_equal(seen, values)), None)
 
 
-def _seed_of(output: Any, grads: Any) -> Any:
+def seed_of(output: Any, grads: Any) -> Any:
+    """The array that seeds an output: handed over, or its own gradient buffer (None where it has none)."""
     return next((g for a, g in (grads or {}).items() if a is output), output._grad)
 
 
@@ -127,7 +128,7 @@ def origin(
     stated: list[Any] = []
     linked = False
     for output in seeds:
-        values = scalars(_seed_of(output, grads))
+        values = scalars(seed_of(output, grads))
         if not np.any(values):
             continue  # seeds nothing
         held = [leaf for leaf in leaves if leaf.gradient is not None and np.array_equal(leaf.gradient, values)]

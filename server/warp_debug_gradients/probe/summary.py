@@ -42,8 +42,8 @@ def choose(watch: Watch) -> tuple[list[Leaf], str]:
         ]
         return tails, "named"
     read = [leaf for leaf in leaves if any(e.kind == "read" for e in leaf.history)]
-    links = {b.call for b in watch.backwards if b.carried}
-    kept = [leaf for leaf in read if not leaf.carrier and not made_anew(leaf, links)]
+    links, calls = {b.call for b in watch.backwards if b.linked}, len(watch.backwards)
+    kept = [leaf for leaf in read if not (leaf.carrier or leaf.begins_segments(calls) or made_anew(leaf, links))]
     read = kept or read
     if links:
         read = [leaf for leaf in read if read_at_the_end(leaf, watch.backwards)] or read
@@ -57,7 +57,7 @@ def choose(watch: Watch) -> tuple[list[Leaf], str]:
 
 def read_at_the_end(leaf: Leaf, backwards: list[Backward]) -> bool:
     """Whether its gradient is read after the last link of a chain of tapes, too, and not only handed on between links."""
-    last = {b.call for b, following in pairwise([*backwards, None]) if b and not (following and following.carried)}
+    last = {b.call for b, following in pairwise([*backwards, None]) if b and not (following and following.linked)}
     return any(
         e.kind == "read" and last & {b.call for b in history[:k] if b.kind == "backward"}
         for history in split_iterations(leaf.history)
@@ -129,7 +129,7 @@ def join_links(watch: Watch, leaf: Leaf, groups: dict[tuple[int, ...], list[Memb
     for k, (calls, member) in enumerate(own):
         chain.append(calls)
         following = own[k + 1][0] if k + 1 < len(own) else None
-        if following is not None and following[0] == calls[-1] + 1 and watch.backwards[following[0]].carried:
+        if following is not None and following[0] == calls[-1] + 1 and watch.backwards[following[0]].linked:
             continue
         first = watch.backwards[chain[0][0]].event
         begins = tuple(t for t in watch.tapes.touches_of(array) if end < t < first)[:BEGINNINGS]
@@ -184,9 +184,29 @@ def _iteration(
         "gradient_edited": next(
             (edit for b in backwards[1:] for key, edit in b.edits.items() if key in {m.leaf.key for m in members}), None
         ),
+        "handed": _handed(watch, backwards),
+        "dropped": [
+            {"call": b.call, "variable": joint.leaf.name, "norm": joint.norm, **(b.place or {})}
+            for b in backwards[1:]
+            for joint in b.joints
+            if joint.how == "dropped"
+        ],
         "discarded": sorted({c for u in uses for c in u.discarded}),
         "plan": _plan(watch, index, calls, members, uses, starts, objective),
     }
+
+
+def _handed(watch: Watch, backwards: list[Backward]) -> list[dict[str, Any]]:
+    """Where the arrays were made that a backward call finds seeded with the adjoint of the state behind its segment."""
+    places = [
+        (b.call, watch.registry.allocated[serial])
+        for b in backwards[1:]
+        for joint in b.joints
+        if joint.how == "seed"
+        for serial in joint.ends
+        if serial in watch.registry.allocated
+    ]
+    return [{"call": call, "file": file, "line": line} for call, (file, line) in dict.fromkeys(places)]
 
 
 def _plan(
@@ -236,6 +256,7 @@ def _plan(
         "iteration": index,
         "pause": pause,
         "objective_calls": objective_calls,
+        "products": any(joint.how == "product" for b in backwards[1:] for joint in b.joints),
         "mixed_calls": [b.call for b in backwards if b.mixed],
         "segment": _is_segment(watch, calls, objective_calls is not None),
         "backward_calls": list(calls),
@@ -309,11 +330,17 @@ def _is_segment(watch: Watch, calls: tuple[int, ...], headed: bool) -> bool:
 
 def _chain_objective(watch: Watch, pause: int, backwards: list[Backward]) -> list[int] | None:
     """The calls that state the objective, where tapes are chained by hand: those with a loss or a running cost, not the mere links."""
-    if not any(b.carried for b in backwards):
+    if not any(b.linked for b in backwards):
         return None
     end = backwards[-1].event
-    heads = [b.call for b in watch.backwards if pause <= b.event <= end and (b.mixed or not b.carried)]
+    heads = [b.call for b in watch.backwards if pause <= b.event <= end and states_a_term(b)]
     return heads or None
+
+
+def states_a_term(b: Backward) -> bool:
+    """Whether the call has a loss or a running cost, and not the adjoint of another alone, or nothing."""
+    unseeded = bool(b.joints) and b.kind == "seeded" and not b.outputs
+    return b.mixed or not (b.carried or unseeded)
 
 
 def objectives(watch: Watch) -> list[dict[str, Any]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from typing import Any, Callable
 
 from .arrays import arrays_in, is_array
 from .registry import SERIAL, LaunchArguments, Ranges, root, span
 from .reported import ScalarOps, is_scalar
 
+RECENT = 64  # arrays that a tape wrote last, and those without a gradient that it read last
 REMEMBERED = 1000  # contents of an array that were read outside a tape
 SHOWN = -1  # in the place of an event: the host was given the memory, and may read it unseen
 
@@ -30,6 +31,8 @@ class TapeState:
         self.first_use: dict[int, tuple[int, int]] = {}  # root's first byte -> (event, last write before it)
         self.written = Ranges()
         self.outputs: dict[int, Any] = {}  # first byte -> array written and not read since
+        self.recent: OrderedDict[int, Any] = OrderedDict()  # first byte -> array written, the last ones
+        self.constants: OrderedDict[int, Any] = OrderedDict()  # the same, read and without a gradient
         self.scalars = ScalarOps()
 
     def entered(self) -> None:
@@ -54,13 +57,23 @@ class TapeState:
                 self.first_use[base] = (event, last_write.get(base, -1))
             if read:
                 self.outputs.pop(start, None)
-                if start not in self.leaves and array._grad is not None and not ranges.touches(*span(array)):
+                if array._grad is None:
+                    _keep_last(self.constants, array)
+                elif start not in self.leaves and not ranges.touches(*span(array)):
                     self.leaves[start] = array
         for array, _, written in arrays:
             if written:
                 ranges.add(*span(array))
                 if array._grad is not None:
                     self.outputs[array.ptr] = array
+                    _keep_last(self.recent, array)
+
+
+def _keep_last(arrays: OrderedDict[int, Any], array: Any) -> None:
+    arrays[array.ptr] = array
+    arrays.move_to_end(array.ptr)
+    if len(arrays) > RECENT:
+        arrays.popitem(last=False)
 
 
 def recorded_arrays(function: Callable[..., Any], arrays: Any) -> list[tuple[Any, bool, bool]]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from . import names, quarantine
 from .arrays import checksum, describe_dtype, first_scalar, is_array, is_differentiable, overlap, quiet, scalars
+from .boundaries import Boundaries, Joint
 from .consumption import Entry
 from .events import Event
 from .followed import MOST_SCALARS
@@ -54,12 +55,18 @@ class Backward:
     loss_event: int  # where the loss is still what the tape left (it was reset before backward), or -1
     seeds_consumed: bool
     carried: bool  # seeded with the gradient that an earlier backward pass left: a link of a chain of tapes
+    joints: list[Joint]  # where its tape ends in what that of the call before began with
     mixed: bool  # and with terms of the objective, too: a running cost
     emptied: dict[str, Any] | None  # where the tape was reset while it recorded
     lead: Lead  # what ran outside any tape since the backward call before
     edits: dict[str, dict[str, Any]]  # by leaf: where the gradient that it adds to was changed since the call before
     scalars: dict[str, float]  # numbers on the host at a call that is seeded by hand
     sums: list[Sum]  # scalars of the tape that the loss is only a summand of
+
+    @property
+    def linked(self) -> bool:
+        """Whether it continues the call before: by its seed, or because its tape ends where that one's began."""
+        return self.carried or bool(self.joints)
 
 
 @dataclass
@@ -101,6 +108,7 @@ class Watch:
         self._views: list[tuple[Leaf, Entry, weakref.ref]] = []
         self.seeds = SeedMemory()
         self.read_gradients = ReadGradients()
+        self.boundaries = Boundaries(registry)
         self.leads = Leads(origins)
         self._part_sites: set[Any] = set()
         self.sum_kinds: set[Any] = set()  # of all backward calls: the lines of their sums, and what the loss is in them
@@ -442,7 +450,11 @@ class Watch:
         came = origin(grads, seeds, self.leaves.values(), self.read_gradients, again)
         for leaf in came.carriers:  # before rebuilt leaves forget
             leaf.carrier = True
-        mixed = came.linked and (is_array(loss) or bool(came.stated))
+        joints = self.boundaries.joints(state, grads)
+        for joint in joints:
+            joint.leaf.resumed += 1
+        linked = came.linked or (is_array(loss) and any(joint.how == "seed" for joint in joints))
+        mixed = linked and (is_array(loss) or bool(came.stated))
         stated = came.stated if mixed else seeds
         keys = [self.leaves.use(array, state, found.get(id(array), []), call) for array in leaves]
         for leaf in [leaf for leaf in self.leaves.values() if leaf.orphan and leaf.key not in keys]:
@@ -476,7 +488,8 @@ class Watch:
                 if 0 <= state.exit_event < self.tapes.last_reset.get(loss_base, -1)
                 else -1,
                 seeds_consumed=self.seeds.consumed(grads, self.registry),
-                carried=came.linked,
+                carried=linked,
+                joints=joints,
                 mixed=mixed,
                 emptied=state.emptied,
                 lead=self.leads.take(),
@@ -600,6 +613,7 @@ class Watch:
             leaf.history.append(Entry("backward", event.index, call.call, self.keep(gradient), norm))
             if leaf.scalars <= MOST_SCALARS:
                 leaf.follower.backward(scalars(array), gradient)
+        self.boundaries.begun([self.leaves[key] for key in call.keys])
 
 
 def described(event: Event) -> str:

@@ -19,11 +19,12 @@ from warp_debug_gradients.records.ledger import (
     WhatIfRow,
     WriterRow,
 )
-from warp_debug_gradients.records.trace import GradientRead, Iteration, Trace
+from warp_debug_gradients.records.trace import Dropped, GradientRead, Iteration, Trace
 
 __all__ = [
     "AloneRow",
     "Check",
+    "Dropped",
     "Evaluation",
     "GivenNumber",
     "Gradient",

@@ -67,6 +67,14 @@ class GradientEdit(Place, total=False):
     scale: Number | None
 
 
+class Dropped(Place, total=False):
+    """A backward call that is not handed the adjoint of the state behind its segment. norm: of that adjoint."""
+
+    call: int
+    variable: str
+    norm: Number
+
+
 class Iteration(TypedDict, total=False):
     """One optimizer iteration. losses: null for a backward call that was seeded by arrays."""
 
@@ -81,6 +89,8 @@ class Iteration(TypedDict, total=False):
     gradient_norm: Number
     gradient_read: GradientRead
     gradient_edited: GradientEdit | None
+    handed: list[Dropped]  # the other way round: what is seeded, and where it was made
+    dropped: list[Dropped]
     discarded: list[int]
     plan: Required[Any]  # how to evaluate it again: the probe's own, handed back as it is
 
