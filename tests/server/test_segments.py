@@ -48,6 +48,22 @@ def test_where_the_error_may_be_another_it_is_possible():
     assert cause.confidence == "possible"
 
 
+@pytest.mark.parametrize(
+    ("error", "measured", "confidence"),
+    [(0.02, 2, "likely"), (0.2, 2, "possible"), (0.02, 3, "possible"), ("nan", 2, "possible")],
+)
+def test_segments_that_are_off_by_far_less_than_the_whole(error, measured, confidence):
+    """One window's differences are too noisy for a verdict of its own."""
+    windows = [
+        {"verdict": "agree", "autodiff": 1.0, "finite_difference": 1.001, "error": 0.001},
+        {"verdict": "inconclusive", "autodiff": 0.2, "finite_difference": 0.21, "error": error},
+    ]
+    gradient = {"directions": [{"autodiff": 1.2, "finite_difference": 2.0, "error": 0.001}]}
+    case = {**check(), "windows": windows, "horizon": {"windows": measured}, "gradient": gradient}
+    (cause,) = dropped_adjoints(case, TRACE, parted=False)
+    assert cause.confidence == confidence
+
+
 @pytest.mark.parametrize("case", [check("agree"), check("inconclusive", reason="kink"), check(iteration=1)])
 def test_nobody_is_accused_where_the_gradient_is_not_wrong_or_nothing_is_dropped(case):
     assert dropped_adjoints(case, TRACE, parted=True) == []

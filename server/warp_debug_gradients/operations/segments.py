@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from warp_debug_gradients.operations.iterations import iteration_of
-from warp_debug_gradients.records import Check, Dropped, Place, Trace
+from warp_debug_gradients.records import Check, Dropped, Numbers, Place, Trace
 from warp_debug_gradients.schemas import Cause, as_float
 
 MOST_LISTED = 3
+OWN_SHARE = 0.1  # of the error: what the segments by themselves may be off by, if it comes in between them
 IN_LOSS = "adjoint_in_loss"  # the reason of a check whose losses are no terms of one objective (probe/check.py)
 REPAIR = (
     "Hand each segment the adjoint of the state with which the segment behind it begins: read it after that one's backward, and "
@@ -45,7 +48,7 @@ def dropped_adjoints(check: Check, trace: Trace, parted: bool) -> list[Cause]:
     return [
         Cause(
             code="truncation",
-            confidence="likely" if parted else "possible",
+            confidence="likely" if parted or comes_in_between(check) else "possible",
             file=place.get("file"),
             line=place.get("line"),
             variables=sorted({name for row in rows if (name := row.get("variable"))}),
@@ -53,6 +56,20 @@ def dropped_adjoints(check: Check, trace: Trace, parted: bool) -> list[Cause]:
             repair=REPAIR,
         )
     ]
+
+
+def comes_in_between(check: Check) -> bool:
+    """Whether all backward calls were measured, and by themselves are off by far less than the whole, their noise included."""
+    windows = check.get("windows") or []
+    if not windows or len(windows) < ((check.get("horizon") or {}).get("windows") or 1):
+        return False
+    directions = (check.get("gradient") or {}).get("directions") or [{}]
+
+    def off(row: Numbers) -> float:
+        return abs(as_float(row.get("autodiff")) - as_float(row.get("finite_difference")))
+
+    own = math.fsum(off(w) + abs(as_float(w.get("error"))) for w in windows)
+    return own <= OWN_SHARE * off(directions[0])
 
 
 def _in_words(rows: list[Dropped]) -> str:
