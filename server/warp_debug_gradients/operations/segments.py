@@ -63,13 +63,13 @@ def comes_in_between(check: Check) -> bool:
     windows = check.get("windows") or []
     if not windows or len(windows) < ((check.get("horizon") or {}).get("windows") or 1):
         return False
-    directions = (check.get("gradient") or {}).get("directions") or [{}]
+    directions = (check.get("gradient") or {}).get("directions") or []
 
     def off(row: Numbers) -> float:
         return abs(as_float(row.get("autodiff")) - as_float(row.get("finite_difference")))
 
     own = math.fsum(off(w) + abs(as_float(w.get("error"))) for w in windows)
-    return own <= OWN_SHARE * off(directions[0])
+    return bool(directions) and own <= OWN_SHARE * off(directions[0])
 
 
 def _in_words(rows: list[Dropped]) -> str:
