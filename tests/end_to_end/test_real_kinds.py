@@ -354,3 +354,34 @@ def test_differences_that_keep_their_digits(how, tmp_path):
 def test_a_kink_at_differences_of_zero_is_a_kink(tmp_path):
     code, result = answer_on_a_copy("diagnose", KINDS / "far_origin.py", tmp_path, "folded")
     assert (code, result["causes"][0]["code"]) == (4, "nonsmooth_choice"), result["message"]
+
+
+@pytest.mark.parametrize(
+    ("how", "cause", "text"),
+    [
+        ("twice", "double_count", "tape.backward(cost)  # again"),
+        ("thrice", "double_count", "tape.backward(cost)  # again"),
+        ("seeded", "double_count", "wp.clone(seed)})  # again"),
+        ("apart", "double_count", "tape.backward(second)"),  # the first cost still holds its seed
+        ("summand", "unrecorded_operation", "wp.launch(power"),
+        ("held", "missing_requires_grad", "return wp.array(np.linspace"),
+        ("mixed", "overwrite", "wp.launch(spread"),  # linear, in place: no value enters its adjoint
+    ],
+)
+def test_what_a_recording_is_asked_for(how, cause, text, tmp_path):
+    file = KINDS / "one_recording.py"
+    code, result = answer_on_a_copy("bisect-steps", file, tmp_path, how)
+    assert (code, result["verdict"]) == (1, "disagree"), result["message"]
+    first = result["causes"][0]
+    assert first["code"] == cause
+    assert first["confidence"] == ("proven" if cause == "overwrite" else "likely")
+    assert text in file.read_text().splitlines()[first["line"] - 1]
+    assert not [c for c in result["causes"] if c["code"] == "warp_defect"]
+
+
+@pytest.mark.parametrize("how", ["zeroed", "batches"])
+def test_what_a_recording_may_be_asked_for(how, tmp_path):
+    """Backward twice, zeroed in between; batches that are seeded alike, which hand nothing on to each other."""
+    code, result = answer_on_a_copy("bisect-steps", KINDS / "one_recording.py", tmp_path, how)
+    assert (code, result["verdict"], result["causes"]) == (0, "agree", []), result["message"]
+    assert result["horizon"]["full"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from warp_debug_gradients.probe import check as checking
-from warp_debug_gradients.probe.check import check_iteration
+from warp_debug_gradients.probe.check import check_iteration, stated_once
 from warp_debug_gradients.probe.elements import choose_elements, component
-from warp_debug_gradients.probe.evaluator import Options, typical_size
+from warp_debug_gradients.probe.evaluator import Options, objective, typical_size
 
 RNG = np.random.default_rng(7)
 X0 = RNG.uniform(0.3, 1.2, 9).astype(np.float32)
@@ -40,12 +40,14 @@ class Program:
             "pause": 5,
             "objective_calls": None,
             "mixed_calls": [],
+            "repeated_calls": [],
             "backward_calls": calls,
             "call_events": {str(c): 25 + 10 * c for c in calls},
             "call_places": {str(c): {"file": "train.py", "line": 9} for c in calls},
             "until_event": 100,
             "outputs": {},
             "early_losses": {},
+            "loss_before": {},
             "objective": None if self.stated is None else "mean",
             "objective_name": "loss",
             "objective_kind": self.kind,
@@ -77,6 +79,7 @@ class Program:
             "losses": losses,
             "outputs": {},
             "seeds": {},
+            "before": {},
             "objective": stated,
             "survived": survived,
             "wiped_at": None if survived else self.wiped + 1,
@@ -403,3 +406,21 @@ def test_a_wrong_gradient_is_found_beside_small_kinks():
 
     result = Program([nearly_smooth], [2.0 * signs], x0=np.zeros(128), dtype=np.float64).check()
     assert result["verdict"] == "disagree"
+
+
+@pytest.mark.parametrize(
+    ("calls", "repeated", "once"),
+    [
+        ([0, 1], [], [0, 1]),
+        ([0, 1, 2], [1, 2], [0]),
+        ([4, 5, 6, 7], [5, 7], [4, 6]),
+        ([1], [1], [1]),  # what the call before it had added was zeroed
+    ],
+)
+def test_a_repeated_call_states_no_objective(calls, repeated, once):
+    assert stated_once(calls, repeated) == once
+
+
+def test_links_of_a_chain_that_add_to_one_loss_count_their_own_share():
+    reply = {"ok": True, "losses": {0: 3.0, 1: 4.5}, "before": {0: 1.0, 1: 3.0}, "outputs": {}}
+    assert objective(reply, {}, [0, 1], {}) == 2.0 + 1.5

@@ -150,7 +150,8 @@ def quiet(value, noise, error, step=1e-3, autodiff=1.0, significant=False, fd=1.
     """A ledger at one step, with one jump of this value; the derivative is fd."""
     jump = {"value": value, "noise": noise, "significant": significant}
     return {"step": step, "finite_difference": fd, "autodiff": autodiff, "error": error, "jumps": [jump], "stretches": [],
-            "flat": not significant, "nonfinite": None, **fields}  # fmt: skip
+            "flat": not significant, "nonfinite": None, "stale": [], "truncated": [],
+            "seed": {"value": 0.0, "significant": False}, **fields}  # fmt: skip
 
 
 @pytest.mark.parametrize("fd", [1.0, -4e-5])
@@ -159,6 +160,11 @@ def test_a_jump_that_round_off_hides_asks_for_a_larger_step_and_one_that_curvatu
     assert better_step(quiet(0.007 * size, 0.016, 0.008 * size, fd=fd)) > 1.0
     assert better_step(quiet(-4.9 * size, 1.8, 0.002 * size, fd=fd)) < 1.0
     assert better_step(quiet(0.0005 * size, 0.016, 0.008 * size, fd=fd)) is None  # would not count without its noise
+
+
+@pytest.mark.parametrize("where", ["stale", "truncated"])
+def test_any_term_that_curvature_hides_asks_for_a_smaller_step(where):
+    assert better_step(quiet(0.0, 0.0, 0.002, **{where: [{"value": -0.7, "significant": False}]})) < 1.0
 
 
 @pytest.mark.parametrize("fields", [{"significant": True}, {"nonfinite": {"op": 3}}, {"stretches": [{"first_op": 0}]}])

@@ -106,3 +106,22 @@ def test_a_state_that_is_seeded_with_what_it_was_left_is_a_link():
     again = memory.again([state], None, Registry())
     known = leaf(state, np.array([1.5]))
     assert origin(None, [state], [known], None, again) == (True, [known], [])
+
+
+def test_a_constant_seed_of_another_output_is_no_link():
+    """Each batch has a loss of its own; that of the batch before still holds what seeds this one."""
+    memory, losses = SeedMemory(), [Array([0.5], gradient=[0.25]), Array([0.7], gradient=[0.25])]
+    assert memory.again(losses[:1], None, Registry()) == set()
+    again = memory.again(losses[1:], None, Registry())
+    assert again == {id(losses[0])}
+    known = leaf(losses[0], np.array([0.25]))
+    assert origin(None, losses[1:], [known], None, again) == (False, [], losses[1:])
+
+
+def test_only_the_last_seeds_are_kept(monkeypatch):
+    monkeypatch.setattr(seeds, "MOST_LINKS", 2)
+    memory, outputs = SeedMemory(), [Array([0.0], gradient=[float(k)]) for k in range(4)]
+    for output in outputs:
+        memory.again([output], None, Registry())
+    assert memory.again(outputs[:1], None, Registry()) == set()
+    assert memory.again(outputs[3:], None, Registry()) == {id(outputs[3])}

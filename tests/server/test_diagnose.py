@@ -182,6 +182,38 @@ def test_a_situation_moves_to_the_construct_behind_it():
     assert "a.py:12" in found.evidence[-1]
 
 
+@pytest.mark.parametrize(
+    ("fine", "fd", "code"),
+    [
+        (1e-7, -1.06e7, "chaotic_horizon"),
+        (1e-7, -2.4e7, None),  # AD is right nowhere
+        (5e-4, -1.06e7, None),  # and so it is at the same steps: the fault is along the other direction
+    ],
+)
+def test_a_gradient_that_is_right_at_the_finest_steps_only_is_chaos(fine, fd, code):
+    rows = [
+        {
+            "label": "1",
+            "verdict": "disagree",
+            "autodiff": 2.8e7,
+            "finite_difference": 2.7e3,
+            "error": 7e6,
+            "step": 1e-3,
+        },
+        {
+            "label": "2",
+            "verdict": "inconclusive",
+            "autodiff": -1.06e7,
+            "finite_difference": fd,
+            "error": 9e4,
+            "step": fine,
+        },
+    ]
+    check = {"verdict": "inconclusive", "reason": "directions_differ", "iteration": 0, "objective": {"value": 414.0},
+             "gradient": {"directions": rows}}  # fmt: skip
+    assert [c.code for c in situations(check)] == ([code] if code else [])
+
+
 @pytest.mark.parametrize(("autodiff", "code"), [(5e8, "chaotic_horizon"), (50.0, None)])
 def test_a_derivative_that_only_holds_at_the_finest_steps(autodiff, code):
     check = {

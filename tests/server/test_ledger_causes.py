@@ -76,6 +76,11 @@ def test_a_race_is_the_reason_though_restoring_does_not_repair_it():
     cause = only(kept)
     assert (cause.code, cause.confidence, cause.line) == ("overwrite", "proven", 42)
     assert "the order of the threads decides" in "; ".join(cause.evidence)
+    linear = {
+        **kept,
+        "overwrites": [{**row, "harmful": False}],
+    }  # no value enters the adjoint: the race does all the same
+    assert only(linear).code == "overwrite"
     loop = Construct("dynamic_loop", "train.py", 12, "while d > tolerance:")
     assert only(kept, lambda _: [loop]).confidence == "likely"  # that may be it as well
     assert {c.code for c in ledger_causes({**kept, "overwrites": [{**row, "races": False}]})} == {
@@ -361,6 +366,27 @@ def test_constructs(kernel, expected):
     assert {c.code: c.line for c in find_constructs(KERNELS, "k.py", kernel)} == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "carries"),
+    [
+        ("half = t * a[k]; e += half; t = half * a[k]", True),  # by way of another local
+        ("t = t * a[k]; e += t", True),
+        ("if k > 2: e += t\n        t = wp.exp(-t)", True),
+        ("half = a[k] * a[k]; e += half", False),  # each pass makes it anew
+        ("half = a[k]; half = half * half; e += half", False),
+        ("if k > 2: half = a[k]\n        half = half * a[k]; e += half", True),  # in the first passes it does
+        ("e += t * a[k]", False),
+    ],
+)
+def test_a_loop_that_carries_a_local_on(body, carries):
+    source = (
+        "@wp.func\ndef along(a: wp.array(dtype=float), n: int):\n    t = float(1.0)\n    e = float(0.0)\n"
+        f"    for k in range(n):\n        {body}\n    return e\n\n"
+        "@wp.kernel\ndef sum_up(a: wp.array(dtype=float), n: int, out: wp.array(dtype=float)):\n    out[0] = along(a, n)\n"
+    )
+    assert [(c.code, c.line) for c in find_constructs(source, "k.py", "sum_up")] == [("dynamic_loop", 5)] * carries
+
+
 def test_source_that_does_not_parse_has_no_constructs():
     assert find_constructs("def (", "k.py", "f") == []
     assert tape_start("def (", 1) is None
@@ -409,6 +435,13 @@ def test_a_loss_that_is_not_on_the_tape():
     written = {"J": {"file": "train.py", "line": 44, "host": False}}
     cause = only(book, context=Context(unrecorded=written.get))
     assert (cause.code, cause.line, cause.variables) == ("unrecorded_operation", 44, ["J"])
+
+
+def test_a_loss_that_something_else_writes_is_that_operations_fault():
+    writer = {"what": "kernel ridge", "file": "train.py", "line": 30}
+    cause = only(ledger(seed={"share": 0.4, "significant": True, "writer": writer}, objective={"name": "J"}))
+    assert (cause.code, cause.line, cause.variables) == ("unrecorded_operation", 30, ["J"])
+    assert "J is written by kernel ridge at train.py:30" in "; ".join(cause.evidence)
 
 
 def test_a_spent_seed_and_a_tape_that_is_entered_again():

@@ -240,6 +240,14 @@ def window(autodiff, difference, verdict="agree"):
     }
 
 
+@pytest.mark.parametrize("windows", [[], [window(-2.0, -2.0)], [window(-1.0, -1.0), window(-0.5, -0.5)]])
+def test_a_call_that_repeats_the_one_before_counts_twice(windows):
+    again = [{"file": "t.py", "line": 14}]
+    check = check_of(windows, autodiff=-4.0, difference=-2.0, count=2, contributed=-2.0, repeated=again)
+    (cause,) = explain.proven_causes(check, {"iterations": []})
+    assert (cause.code, cause.confidence, cause.line) == ("double_count", "likely", 14)
+
+
 def test_one_window_that_agrees_by_itself_is_truncation():
     check = check_of([window(-1.0, -1.001)])
     message = explain.headline_message(check, [check], {})

@@ -223,16 +223,23 @@ def backward_place(check: Check, call: int | None) -> Place | None:
 
 
 def joined(ledger: list[Cause], check: list[Cause]) -> list[Cause]:
-    """The ledger's causes, and those of the check that the ledger does not name itself."""
+    """The ledger's causes, and those of the check that the ledger does not name itself.
+
+    A backward call that repeats another comes before what the ledger of one call can only suspect.
+    """
     known = {cause.code: cause for cause in ledger}
     for cause in (
-        c for c in check if c.code in known and c.code == "truncation"
+        c for c in check if c.code == "truncation" and c.code in known
     ):  # which call it is, and what it amounts to
         found = known[cause.code]
         same = not cause.variables or bool(set(cause.variables) & set(found.variables))
         found.evidence = [*cause.evidence, *(found.evidence if same else [])]
         found.variables, found.repair = cause.variables or found.variables, cause.repair
-    return ledger + [cause for cause in check if cause.code not in known]
+    proven = [cause for cause in ledger if cause.confidence == "proven"]
+    twice = [c for c in check if c.code == "double_count" and c.code not in {p.code for p in proven}]
+    rest = [c for c in ledger if c.confidence != "proven" and c.code not in {t.code for t in twice}]
+    named = {cause.code for cause in [*proven, *twice, *rest]}
+    return [*proven, *twice, *rest, *(cause for cause in check if cause.code not in named)]
 
 
 def reason_of(result: BisectStepsResult, check: Check) -> str | None:

@@ -179,14 +179,23 @@ def _varies(loop: ast.For) -> bool:
     """A loop whose bound is read from an array, or whose body carries a local from pass to pass non-additively."""
     bound = any(isinstance(n, ast.Subscript) for n in ast.walk(loop.iter))
     names = {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name) and n.id not in ("range", "int")}
-    carried = any(
-        isinstance(n, ast.Assign)
-        and len(n.targets) == 1
-        and isinstance(n.targets[0], ast.Name)
-        and any(isinstance(m, ast.Name) and m.id == n.targets[0].id for m in ast.walk(n.value))
-        for n in ast.walk(loop)
-    )
-    return bound or bool(names and carried)
+    return bound or bool(names and _carries(loop))
+
+
+def _carries(loop: ast.For) -> bool:
+    """Whether a pass reads a local that the pass before assigned, not only adds to it: `mid = t * a; t = mid * b` does."""
+    read: set[str] = set()  # of the pass before, as far as it assigned them
+    fresh: set[str] = set()  # assigned in this pass, whatever the branch
+    for statement in (n for n in _in_order(loop) if isinstance(n, ast.stmt) and n is not loop):
+        parts = [n for n in ast.iter_child_nodes(statement) if not isinstance(n, ast.stmt)]
+        loads = {n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        read |= loads - fresh
+        targets: list[ast.expr] = statement.targets if isinstance(statement, ast.Assign) else []
+        made = {t.id for t in targets if isinstance(t, ast.Name)}
+        if made & read:
+            return True
+        fresh |= made if statement in loop.body else set()
+    return False
 
 
 def _multiplies(value: ast.expr, target: str) -> bool:
@@ -267,7 +276,7 @@ def difference_line(source: str, kernel: str, argument: str) -> int | None:
     return None
 
 
-def _in_order(function: ast.FunctionDef) -> list[ast.stmt | ast.expr]:
+def _in_order(function: ast.AST) -> list[ast.stmt | ast.expr]:
     """What stands in it, line by line; a statement before what it is made of."""
     found = [n for n in ast.walk(function) if isinstance(n, (ast.stmt, ast.expr))]
     return sorted(found, key=lambda n: (n.lineno, not isinstance(n, ast.stmt)))

@@ -20,6 +20,34 @@ def added_right(check: Check) -> bool:
     return missing <= NEAR * abs(right) and abs(used - right) >= WRONG * max(missing, 1e-300)
 
 
+def swept_again(check: Check) -> list[Cause]:
+    """The backward call that repeats the one before it: what it adds, or hands on to the next tape, counts twice."""
+    again = check.get("repeated") or []
+    if not again or check["verdict"] != "disagree":
+        return []
+    whole, calls = (
+        (check.get("gradient") or {}).get("directions") or [],
+        (check.get("horizon") or {}).get("windows") or 1,
+    )
+    place = again[0]
+    return [
+        Cause(
+            code="double_count",
+            confidence="likely",
+            file=place.get("file"),
+            line=place.get("line"),
+            function=place.get("function"),
+            evidence=[
+                f"{len(again)} of the {calls} backward calls of the iteration run the same recording backward once more, from the "
+                "same seed; nothing was computed in between, and the gradient adds up",
+                f"without a repeated call the gradient is {as_float(check.get('contributed')):.6g}, FD is "
+                f"{as_float(whole[0].get('finite_difference')):.6g}; the update uses {as_float(whole[0].get('autodiff')):.6g}",
+            ],
+            repair="Call backward once for a recording, or zero the gradients in between.",
+        )
+    ]
+
+
 def edited_between(check: Check, trace: Trace) -> list[Cause]:
     """The edit between two backward calls, where what the calls add by themselves is the whole derivative.
 

@@ -7,7 +7,7 @@ import re
 
 from warp_debug_gradients.operations import by_hand, next_calls
 from warp_debug_gradients.operations.agreement import bound_in_words, judged_in_words
-from warp_debug_gradients.operations.edited_gradient import edited_between
+from warp_debug_gradients.operations.edited_gradient import edited_between, swept_again
 from warp_debug_gradients.operations.iterations import first_rise, iteration_of, losses
 from warp_debug_gradients.operations.segments import dropped_adjoints
 from warp_debug_gradients.records import Check, GradientRead, Numbers, Place, Trace, part, parts
@@ -337,6 +337,8 @@ def proven_causes(
     cut_off = dropped_adjoints(check, trace, parted)
     if check["verdict"] != "disagree":
         return cut_off
+    if again := swept_again(check):
+        return again
     windows = check.get("windows") or []
     calls = (check.get("horizon") or {}).get("windows") or 1
     if parted:

@@ -24,6 +24,7 @@ from warp_debug_gradients.operations.ledger_evidence import (
     by_host,
     clobbered_text,
     disabled_kernel,
+    does_harm,
     explained,
     jump_text,
     left_over_text,
@@ -148,7 +149,7 @@ def _overwrites(ledger: Ledger, find_constructs: FindConstructs | None, context:
     """Values that the adjoint needed were changed. Restoring them and getting FD is the proof."""
     groups: dict[tuple[Any, ...], list[OverwriteRow]] = {}
     for row in ledger.get("overwrites") or []:
-        if row.get("harmful"):
+        if does_harm(ledger, row):
             writer = row.get("writer") or {}
             key = (writer.get("file"), writer.get("line"), repr(writer.get("off_tape")), row.get("how"))
             groups.setdefault(key, []).append(row)
@@ -439,10 +440,12 @@ def _seed(ledger: Ledger, context: Context) -> list[tuple[float, Cause]]:
         return []
     evidence = [f"what backward is started with misses the objective's derivative by {percent(term.get('share'))}"]
     objective = str((ledger.get("objective") or {}).get("name") or "")
-    writer = context.unrecorded(objective) if objective else None
+    seen: WriterRow = term.get("writer") or {}  # measured; what the source shows is only asked where nothing was seen
+    writer = seen or (context.unrecorded(objective) if objective else None)
     if writer:
-        code, repair = "unrecorded_operation", f"Record the operation that makes {objective} on the tape."
-        evidence.append(f"{objective} is written at {place_text(writer)}, which the tape does not record")
+        code, repair = "unrecorded_operation", f"Record the operation that makes {objective or 'the loss'} on the tape."
+        by = f" by {seen.get('what')}" if seen else ""
+        evidence.append(f"{objective or 'it'} is written{by} at {place_text(writer)}, which the tape does not record")
         return [(size_of(term.get("share")), new_cause(code, "likely", {}, [objective], evidence, repair, writer))]
     repair = "Seed backward with the gradient of the objective itself (a fresh array of ones for a scalar loss)."
     return [(size_of(term.get("share")), new_cause("seed_mismatch", "likely", {}, [], evidence, repair, backward))]

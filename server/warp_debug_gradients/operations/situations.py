@@ -12,7 +12,7 @@ from warp_debug_gradients.operations.agreement import bound_in_words
 from warp_debug_gradients.operations.digits import REPAIR, rounded_away, update_lost
 from warp_debug_gradients.operations.line_search import Line, line_of, line_sentence
 from warp_debug_gradients.operations.reported import reported_otherwise
-from warp_debug_gradients.records import Check, Place, Trace
+from warp_debug_gradients.records import Check, DirectionRow, Place, Trace
 from warp_debug_gradients.schemas import Cause, Isolated, ScriptError, as_float
 
 
@@ -74,7 +74,9 @@ CHAOTIC = Situation(
     "AD is the derivative at the finest steps only: the objective is far from linear at any step that training takes",
     "Shorten the horizon, or use multiple shooting or a smoothed objective: the gradient is right and of no use here.",
 )
-STEEP = 100.0  # the change that AD predicts at an ordinary step, in multiples of the whole objective
+ON = 0.05  # of AD: differences that are no farther from it, nor less certain, have settled on it
+FINER = 0.01  # of the step at which another direction is off
+STEEP = 20.0  # the change that AD predicts at an ordinary step, in multiples of the whole objective
 
 
 def situations(check: Check) -> list[Cause]:
@@ -142,12 +144,31 @@ def _rounded_away(situation: list[Cause], check: Check, isolated: Sequence[Isola
 
 
 def is_chaotic(check: Check) -> bool:
-    """Differences agree with AD at fine steps, and AD predicts absurd changes at the steps that differ."""
+    """Differences agree with AD at fine steps, and AD predicts absurd changes at the steps that differ.
+
+    Both along one direction (the check says that it depends on the scale), or the one along one and the other along another.
+    """
     directions = (check.get("gradient") or {}).get("directions") or []
     value = as_float((check.get("objective") or {}).get("value"))
     changes = [abs(as_float(d.get("autodiff")) * as_float(d.get("step"))) for d in directions]
     finite = [c for c in changes if math.isfinite(c)]
-    return check.get("reason") == "scale_dependent" and bool(finite) and max(finite) > STEEP * abs(value) > 0.0
+    split = check.get("reason") == "scale_dependent" or (
+        check.get("reason") == "directions_differ" and right_at_finer_steps(directions)
+    )
+    return split and bool(finite) and max(finite) > STEEP * abs(value) > 0.0
+
+
+def right_at_finer_steps(directions: Sequence[DirectionRow]) -> bool:
+    """Whether differences settle on AD along a direction whose step is far finer than that of one where they do not."""
+    off = [as_float(d.get("step")) for d in directions if d.get("verdict") == "disagree"]
+    on = [
+        as_float(d.get("step"))
+        for d in directions
+        if abs(as_float(d.get("autodiff")) - as_float(d.get("finite_difference")))
+        <= ON * abs(as_float(d.get("autodiff")))
+        and abs(as_float(d.get("error"))) <= ON * abs(as_float(d.get("autodiff")))
+    ]
+    return bool(on and off) and max(on) < FINER * min(off)
 
 
 def _numbers(check: Check) -> list[str]:

@@ -25,7 +25,7 @@ from .recorded import Operation, parts_of
 from .recording import Recorder
 from .registry import root
 from .shadows import BEFORE, WRITTEN, Shadows, view_of
-from .writers import describe, file_line, made_off_tape, writers_between
+from .writers import describe, file_line, made_off_tape, writers_between, written_on_tape
 
 LISTED_ELEMENTS = 8
 PLENTY = 256 << 20  # bytes of a tape's arrays up to which no memory is given back while the pass runs: it takes time
@@ -284,7 +284,7 @@ class Stepper:
                 if made_off_tape(self.recorder, number, operation):
                     row["off_tape"] = True
                 made = made_of_host_values(self.recorder, access.base)
-                if made is not None:
+                if made is not None and not written_on_tape(self.recorder, access.base, operation):
                     row["writer"] = made
                 found.append(row)
         return found

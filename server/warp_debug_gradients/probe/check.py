@@ -101,6 +101,11 @@ def check_iteration(plan: dict[str, Any], options: Options) -> Steps:
     return results
 
 
+def stated_once(calls: list[int], repeated: list[int]) -> list[int]:
+    """The calls without those that run the one before once more, from the same seed: they state no objective of their own."""
+    return [c for c in calls if c not in repeated or c - 1 not in calls]
+
+
 def as_traced(plan: dict[str, Any], reference: Reply) -> Reply | None:
     """The watched run as a repeat of the reference; None where its losses are not the very same, or nobody noted them.
 
@@ -141,7 +146,9 @@ def _check_parameter(
     if not set(used["calls"]) <= set(plan["backward_calls"]):
         return _give_up(result, "not_measured", "the update could not be told from the next iteration's")
     result["start"] = _start(x0)
-    calls = plan["objective_calls"] or used["calls"] or list(plan["backward_calls"])
+    added = used["calls"] or list(plan["backward_calls"])
+    once = stated_once(added, plan["repeated_calls"])
+    calls = plan["objective_calls"] or once
     gradient = np.asarray(used["gradient"], dtype=np.float64)
     if parameter.get("zeroed_under_view"):
         used, gradient = {**used, "when": "view_zeroed", "norm": 0.0}, np.zeros_like(gradient)
@@ -195,8 +202,9 @@ def _check_parameter(
     result["gradient"]["directions"] = [
         _direction_row(i, j, e) for i, (j, e) in enumerate(zip(judged, estimates, strict=True))
     ]
-    added: Any = used["calls"] or plan["backward_calls"]
-    result["contributed"] = contributed(reference, parameter["key"], added, directions[0])
+    result["contributed"] = contributed(reference, parameter["key"], once, directions[0])
+    repeated = [c for c in plan["repeated_calls"] if c not in once and (c in added or plan["objective_calls"])]
+    result["repeated"] = [plan["call_places"].get(str(c)) or result["horizon"]["to"] or {} for c in repeated]
     overall = combine(judged)
 
     if overall.verdict == "disagree" or overall.reason in ("imprecise", "unsettled"):
@@ -339,6 +347,7 @@ def _blank(plan: dict[str, Any], parameter: dict[str, Any], reference: Reply) ->
         },
         "signature": {"kind": "none", "factor": None, "message": "", "horizons": []},
         "contributed": None,
+        "repeated": [],
         "windows": [],
         "repeats": {"values": [], "reproducible": None},
         "consumed": None,

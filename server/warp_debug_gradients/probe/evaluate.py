@@ -75,7 +75,7 @@ class Measurement:
         self._problem = ""
         registry.only_numbers = watch is None
         self._events = {p["event"] for p in request["perturb"]} | {p["check_event"] for p in request["perturb"]}
-        self._events |= {loss["event"] for loss in request["early_losses"].values()}
+        self._events |= {x["event"] for x in (*request["early_losses"].values(), *request["loss_before"].values())}
         if request["suffix_event"] is not None:
             self._events.add(request["suffix_event"])
         self._idle = watch is None and not request.get("watch")
@@ -133,11 +133,8 @@ class Measurement:
                 if item["event"] == index:
                     self._note_value(item)
             self.watch.before(event)
-        for call, loss in self.request["early_losses"].items():
-            if loss["event"] == index:  # the program reuses the loss array before it calls backward
-                array = self.registry.find(loss["serial"])
-                if array is not None:
-                    self.reply["losses"][int(call)] = first_scalar(array)
+        self._note_losses("early_losses", "losses", index)  # the program reuses the loss array before it calls backward
+        self._note_losses("loss_before", "before", index)  # links of a chain may all add to one loss
         if index == self.request["suffix_event"]:
             self._suffix = (event.tape, len(event.tape.launches) if event.tape is not None else 0)
         if event.kind == "backward":
@@ -148,6 +145,12 @@ class Measurement:
         if at_end and (self.watch is not None or self.request.get("objective")):
             self._finish()
         self._rest(index)
+
+    def _note_losses(self, asked: str, noted: str, index: int) -> None:
+        for call, loss in self.request[asked].items():
+            array = self.registry.find(loss["serial"]) if loss["event"] == index else None
+            if array is not None:
+                self.reply[noted][int(call)] = first_scalar(array)
 
     def _rest(self, index: int) -> None:
         """Have the events up to the next one of interest only counted, or none seen but the calls of backward."""

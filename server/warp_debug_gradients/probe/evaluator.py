@@ -98,7 +98,7 @@ class Evaluator:
 
 def blank_reply(error: str | None = None) -> Reply:
     """A reply with nothing in it yet; with `error`, that of an evaluation that gave no objective."""
-    empty = ("losses", "outputs", "seeds", "values", "consumed", "contributions", "places", "call_events")
+    empty = ("losses", "before", "outputs", "seeds", "values", "consumed", "contributions", "places", "call_events")
     return {
         "ok": error is None,
         "error": error,
@@ -131,6 +131,7 @@ def make_request(
         "calls": calls,
         "outputs": {int(k): v for k, v in plan["outputs"].items()},
         "early_losses": plan["early_losses"],
+        "loss_before": plan["loss_before"],
         "watch": watch,
         "suffix_event": None,
         "objective": plan.get("objective"),
@@ -154,7 +155,7 @@ def objective(reply: Reply, plan: dict[str, Any], calls: list[int], reference: R
     total = 0.0
     for call in calls:
         if call in reply["losses"]:
-            total += reply["losses"][call]
+            total += reply["losses"][call] - reply["before"].get(call, 0.0)
             if call not in reply["outputs"]:
                 continue
         if call in reply["outputs"] and reply["outputs"][call].size == reference["seeds"][call].size:

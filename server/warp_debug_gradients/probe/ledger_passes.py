@@ -23,7 +23,7 @@ from .ledger import Term
 from .recording import Recorder
 from .registry import root
 from .shadows import Arena, Shadows
-from .writers import describe, filled_by, path_of
+from .writers import describe, filled_by, path_of, rewritten
 
 RESTORED_ALONE = 6  # arrays whose reads are restored one at a time
 
@@ -124,6 +124,7 @@ class Unperturbed:
         return {
             "jumps": found.jumps,
             "seed": found.seed,
+            "seed_writer": rewritten(recorder, self.seeds()),
             "stale": [(t, {**described(n), "is_parameter": n == own}) for n, t in found.stale],
             "entering": [(t, {**described(n), "writer": filled_by(recorder, n)}) for n, t in entering],
             "autodiff": next((t for n, t in found.entering if n == own), Term()),

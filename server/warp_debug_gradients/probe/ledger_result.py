@@ -48,7 +48,7 @@ def assemble(
     fixed = {(j.op, j.kind): j.term.value for j in restored["jumps"]} if restored is not None else None
     rows = group_jumps([j for j in as_is["jumps"] if j.kind != "stretch"], scale, fixed)
     stretches = stretch_rows(as_is["jumps"], scale, cuts)
-    seed = labelled_term(as_is["seed"] - derivative, scale)
+    seed = labelled_term(as_is["seed"] - derivative, scale, writer=as_is.get("seed_writer"))
     own = sum((t for t, d in as_is["stale"] if d["is_parameter"]), Term())
     stale = [labelled_term(t, scale, **d) for t, d in as_is["stale"] if not (accumulates and d["is_parameter"])]
     truncated = [labelled_term(t, scale, **d) for t, d in as_is["entering"]]
@@ -62,6 +62,8 @@ def assemble(
     )
     ad = (as_is["autodiff"] - own).value if accumulates else as_is["autodiff"].value
     total = sum((j.term for j in as_is["jumps"]), Term())
+    outside = sum((t for t, d in as_is["stale"] if not (accumulates and d["is_parameter"])), Term())
+    outside = outside - sum((t for t, _ in as_is["entering"]), Term())
     broken = as_is["nonfinite"] is not None
     rest = labelled_term(sum((j.term for j in as_is["jumps"] if j.kind == "stretch"), Term()), scale)
     everything = not any(row["significant"] for row in (*stretches, rest))
@@ -69,7 +71,7 @@ def assemble(
         "step": step,
         "finite_difference": derivative.value,
         "autodiff": math.nan if broken else ad,
-        "error": (total + derivative).noise,
+        "error": (total + as_is["seed"] + outside).noise,
         "seed": seed,
         "stale": stale,
         "truncated": truncated,
@@ -105,7 +107,7 @@ def settle_noise(ledger: dict[str, Any]) -> None:
 
 
 def better_step(ledger: dict[str, Any]) -> float | None:
-    """A factor for the step, where a jump would count but for its noise; None where none does.
+    """A factor for the step, where a jump or another term would count but for its noise; None where none does.
 
     Round-off, which `error` estimates, asks for a larger step; what is above it is curvature, and asks for a smaller one.
     """
@@ -132,8 +134,9 @@ def is_better(other: dict[str, Any], ledger: dict[str, Any]) -> bool:
 
 
 def _hidden(ledger: dict[str, Any]) -> float:
-    """The largest jump within its noise."""
-    return max((abs(j["value"]) for j in ledger["jumps"] if not j["significant"]), default=0.0)
+    """The largest jump or other term within its noise."""
+    rows = [*ledger["jumps"], ledger["seed"], *ledger["stale"], *ledger["truncated"]]
+    return max((abs(row["value"]) for row in rows if not row["significant"]), default=0.0)
 
 
 def accounted_for(ledger: dict[str, Any]) -> bool:

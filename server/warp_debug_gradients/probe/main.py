@@ -303,13 +303,24 @@ class Director:
             self._pending = sorted(job["plan"]["iterations"], key=lambda p: p["pause"])
             for plan in self._pending:
                 reported = [plan["reported"]] if plan.get("reported") else []
-                self._want([*plan["parameters"], *plan["early_losses"].values(), *reported], plan["outputs"])
+                self._want(
+                    [*plan["parameters"], *plan["early_losses"].values(), *plan["loss_before"].values(), *reported],
+                    plan["outputs"],
+                )
         elif self.session.mode == "rerun":
             from . import wire
             from .evaluate import Measurement
 
             request = wire.unpack(job["request"])
-            self._want([*request["perturb"], *request["wanted"], *request["early_losses"].values()], request["outputs"])
+            self._want(
+                [
+                    *request["perturb"],
+                    *request["wanted"],
+                    *request["early_losses"].values(),
+                    *request["loss_before"].values(),
+                ],
+                request["outputs"],
+            )
             watch = self.session.watch if request["kind"] == "reference" else None
             measurement = Measurement(request, self.registry, self.origins, 0, self._answer_rerun, watch)
             measurement.hub = self.session.hub

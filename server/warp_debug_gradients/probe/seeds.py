@@ -29,15 +29,17 @@ class SeedMemory:
         self._started: dict[int, np.ndarray] = {}  # by output: what its last backward pass was seeded with
 
     def again(self, outputs: list[Any], grads: Any, registry: Registry) -> set[int]:
-        """The outputs (serials) that are seeded with what their last backward pass was seeded with; remembers these."""
-        found: set[int] = set()
-        for output in outputs:
-            if output.size > LARGEST_LINK:
-                continue
-            serial, values = registry.serial(output), scalars(seed_of(output, grads))
-            if serial in self._started and np.array_equal(self._started[serial], values):
-                found.add(serial)
+        """The arrays (serials) whose last backward pass was seeded with what now seeds an output; remembers these seeds.
+
+        It need not be the same output: where each batch has its own loss, a constant seed still stands in the one before.
+        """
+        seeds = {registry.serial(a): scalars(seed_of(a, grads)) for a in outputs if a.size <= LARGEST_LINK}
+        found = {k for k, old in self._started.items() if any(np.array_equal(old, now) for now in seeds.values())}
+        for serial, values in seeds.items():
+            self._started.pop(serial, None)
             self._started[serial] = values
+        while len(self._started) > MOST_LINKS:
+            self._started.pop(next(iter(self._started)))
         return found
 
     def handed(self, grads: Any, registry: Registry) -> None:
@@ -121,7 +123,8 @@ def origin(
     """Tells what an earlier backward pass left from what the program states. The program may have copied the gradient away
     and zeroed it since.
 
-    again: arrays whose last backward pass had the same seed. What such an array holds is that seed, not a result of it.
+    again: arrays whose last backward pass had the same seed as one of these. What such an array holds is that seed, not a
+    result of it.
     """
     leaves = [leaf for leaf in leaves if leaf.serial not in again]
     carriers: list[Leaf] = []

@@ -251,21 +251,28 @@ def _plan(
         )
     pause = min(p["event"] for p in parameters)
     objective_calls = _chain_objective(watch, pause, backwards)
+    span = [b for b in watch.backwards if b in backwards or pause <= b.event <= backwards[-1].event]
     stated = [watch.backwards[c] for c in objective_calls] if objective_calls else backwards
     return {
         "iteration": index,
         "pause": pause,
         "objective_calls": objective_calls,
         "products": any(joint.how == "product" for b in backwards[1:] for joint in b.joints),
+        "repeated_calls": [b.call for b in span if b.repeats],
         "mixed_calls": [b.call for b in backwards if b.mixed],
         "segment": _is_segment(watch, calls, objective_calls is not None),
         "backward_calls": list(calls),
         "call_events": {str(b.call): b.event for b in backwards},
-        "call_places": {str(b.call): b.place for b in backwards},
+        "call_places": {str(b.call): b.place for b in span},
         "until_event": max(u.end_event for u in uses),
         "outputs": {str(b.call): b.outputs for b in stated if b.outputs},
         "early_losses": {
             str(b.call): {"event": b.loss_event, "serial": b.loss_serial} for b in stated if b.loss_event >= 0
+        },
+        "loss_before": {
+            str(b.call): {"event": b.loss_use, "serial": b.loss_serial}
+            for b in (stated if objective_calls else ())
+            if b.loss_use >= 0
         },
         "losses_seen": {str(b.call): b.loss for b in stated if b.loss is not None and not b.outputs},
         "seeds_consumed": [b.call for b in stated if b.seeds_consumed],
@@ -333,7 +340,7 @@ def _chain_objective(watch: Watch, pause: int, backwards: list[Backward]) -> lis
     if not any(b.linked for b in backwards):
         return None
     end = backwards[-1].event
-    heads = [b.call for b in watch.backwards if pause <= b.event <= end and states_a_term(b)]
+    heads = [b.call for b in watch.backwards if pause <= b.event <= end and states_a_term(b) and not b.repeats]
     return heads or None
 
 

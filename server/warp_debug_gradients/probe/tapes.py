@@ -163,6 +163,10 @@ class Tapes:
         if touch != event:  # a launch that reads and writes it is an update
             self.earlier_touches.setdefault(base, deque(maxlen=REMEMBERED)).append(touch)
 
+    def written_since(self, event: int, state: TapeState) -> bool:
+        """Whether an array that the recording touched was written after the event."""
+        return any(self.last_write.get(base, -1) > event for base in state.first_use)
+
     def touched(self, event: int, array: Any) -> None:
         """Note a read by a copy."""
         if is_array(array):

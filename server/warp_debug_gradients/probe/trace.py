@@ -25,7 +25,7 @@ from .leaves import Leaf, Leaves
 from .registry import LaunchArguments, Registry, root
 from .reported import Sum, is_scalar, sum_kind
 from .seeds import ReadGradients, SeedMemory, origin, seeded_outputs
-from .tapes import Tapes, recorded_arrays
+from .tapes import Tapes, TapeState, recorded_arrays
 
 NAMED_BACKWARDS = 4  # variables are looked up by name around the first backward calls; later ones reuse the names
 LAUNCHES = frozenset({"launch", "command"})
@@ -52,6 +52,7 @@ class Backward:
     kernels: dict[str, int]
     keys: list[str]
     loss_serial: int
+    loss_use: int  # where the tape first touches the loss, or -1
     loss_event: int  # where the loss is still what the tape left (it was reset before backward), or -1
     seeds_consumed: bool
     carried: bool  # seeded with the gradient that an earlier backward pass left: a link of a chain of tapes
@@ -62,6 +63,7 @@ class Backward:
     edits: dict[str, dict[str, Any]]  # by leaf: where the gradient that it adds to was changed since the call before
     scalars: dict[str, float]  # numbers on the host at a call that is seeded by hand
     sums: list[Sum]  # scalars of the tape that the loss is only a summand of
+    repeats: bool  # the call before, on the same recording and from the same seed: it adds the same gradient once more
 
     @property
     def linked(self) -> bool:
@@ -97,6 +99,7 @@ class Watch:
         self.tapes = Tapes(arguments)
         self.leaves = Leaves(origins, registry, self.tapes)
         self.backwards: list[Backward] = []
+        self._swept: tuple[TapeState, list[int]] | None = None  # recording and seeded arrays of the last one
         self.early_reads: list[EarlyRead] = []
         self.launches = 0
         self.races: dict[str, dict[str, Any] | None] = {}  # by kernel: where one is launched that reads what it writes
@@ -454,7 +457,8 @@ class Watch:
         for joint in joints:
             joint.leaf.resumed += 1
         linked = came.linked or (is_array(loss) and any(joint.how == "seed" for joint in joints))
-        mixed = linked and (is_array(loss) or bool(came.stated))
+        loss_base = root(loss).ptr if is_array(loss) else -1
+        mixed = linked and (loss_base in state.first_use or bool(came.stated))
         stated = came.stated if mixed else seeds
         keys = [self.leaves.use(array, state, found.get(id(array), []), call) for array in leaves]
         for leaf in [leaf for leaf in self.leaves.values() if leaf.orphan and leaf.key not in keys]:
@@ -462,7 +466,6 @@ class Watch:
             if array is not None:
                 keys.append(self.leaves.use(array, state, [], call))
         self.seeds.handed(grads, self.registry)
-        loss_base = root(loss).ptr if is_array(loss) else -1
         sums = state.scalars.sums(self.registry.serial(loss)) if is_array(loss) and is_scalar(root(loss)) else []
         self.sum_kinds.add(tuple(sum_kind(s) for s in sums))
         self.backwards.append(
@@ -484,6 +487,7 @@ class Watch:
                 kernels=dict(state.kernels),
                 keys=keys,
                 loss_serial=self.registry.serial(loss) if is_array(loss) else -1,
+                loss_use=state.first_use.get(loss_base, (-1, -1))[0],
                 loss_event=state.exit_event + 1
                 if 0 <= state.exit_event < self.tapes.last_reset.get(loss_base, -1)
                 else -1,
@@ -496,11 +500,22 @@ class Watch:
                 edits={key: edit for key in keys if (edit := self._edit(self.leaves[key])) is not None},
                 scalars=host_scalars(frame) if not is_array(loss) and not came.linked else {},
                 sums=sums,
+                repeats=self._is_repeated(state, loss, seeds, again),
             )
         )
+        self._swept = (state, [self.registry.serial(a) for a in seeds])
         self._mark_held()
         self._content_changes(event, keys)
         self._attach_early_reads(keys)
+
+    def _is_repeated(self, state: TapeState, loss: Any, seeds: list[Any], again: set[int]) -> bool:
+        """Whether the call that begins runs the last one's recording backward once more, from the same seed."""
+        if self._swept is None or self._swept[0] is not state:
+            return False
+        last, serials = self.backwards[-1], [self.registry.serial(a) for a in seeds]
+        same_loss = (self.registry.serial(loss) if is_array(loss) else -1) == last.loss_serial
+        same_seeds = serials == self._swept[1] and again.issuperset(serials)
+        return same_loss and same_seeds and state.ops == last.ops and not self.tapes.written_since(last.event, state)
 
     def _adopt_orphan(self, owner: Any) -> Leaf:
         """An array whose gradient is read although no tape reads it: its gradient stays zero."""

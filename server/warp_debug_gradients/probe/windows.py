@@ -38,8 +38,9 @@ def measure_windows(
     """Each backward call by itself: its own gradient against its own loss, from the tape's first use on."""
     # A link of a chain of tapes hands on more than its own loss: only calls that start from nothing else have a window.
     stating = [c for c in plan["backward_calls"] if not plan["objective_calls"] or c in plan["objective_calls"]]
-    calls = [c for c in stating if c not in plan["mixed_calls"]]
-    links = len(plan["backward_calls"]) - len(calls)
+    once = [c for c in stating if c not in plan["repeated_calls"]]
+    calls = [c for c in once if c not in plan["mixed_calls"]]
+    links = len(plan["backward_calls"]) - len(calls) - (len(stating) - len(once))
     if links:
         result["not_covered"].append(f"{links} backward calls that are seeded by the one before, each by itself")
     chosen = (

@@ -11,6 +11,8 @@ from .recorded import Access, Operation, Write
 from .recording import Recorder
 from .registry import root
 
+CLEARS = ("zero_()", "fill_()")
+
 
 def describe(recorder: Recorder, array: Any, label: str) -> dict[str, Any]:
     """The user's name of an array and where it was made."""
@@ -87,11 +89,28 @@ def filled_by(recorder: Recorder, number: int) -> dict[str, Any] | None:
     return {"what": last.what, **file_line(last.place), "read": read_before(recorder, event=last.event)}
 
 
+def rewritten(recorder: Recorder, numbers: set[int]) -> dict[str, Any] | None:
+    """The last write into one of these roots since the tape was entered that no tape knows and that brings values."""
+    spans = [extent(recorder.roots[n]) for n in numbers if n in recorder.roots]
+    found = [
+        w
+        for w in recorder.recording.writes
+        if w.what not in CLEARS and any(w.span[0] < high and low < w.span[1] for low, high in spans)
+    ]
+    return {"what": found[-1].what, **file_line(found[-1].place)} if found else None
+
+
+def written_on_tape(recorder: Recorder, base: Any, operation: Operation) -> bool:
+    """Whether an operation before this one wrote into the root."""
+    earlier = (o for o in recorder.recording.operations if o.index < operation.index)
+    return any(a.written and a.base is base for o in earlier for a in o.accesses)
+
+
 def made_off_tape(recorder: Recorder, number: int, operation: Operation) -> bool:
     """Whether the values that the operation reads of a root were made while no tape was recording, the last of them."""
     base, recording = recorder.roots[number], recorder.recording
     low, high = extent(base)
-    if any(a.written and a.base is base for o in recording.operations if o.index < operation.index for a in o.accesses):
+    if written_on_tape(recorder, base, operation):
         return False
     writes = [w for w in recording.writes if w.before_op <= operation.index and w.span[0] < high and low < w.span[1]]
     return not writes or not writes[-1].taping

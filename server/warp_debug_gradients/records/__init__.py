@@ -1,7 +1,16 @@
 """The types of a run's JSON: what the probe writes, and what the server reads back from the evidence."""
 
 from warp_debug_gradients.records.base import Place, Record, part, parts, read_json
-from warp_debug_gradients.records.check import Check, Evaluation, Gradient, HorizonRow, HostValue, Numbers, Reported
+from warp_debug_gradients.records.check import (
+    Check,
+    DirectionRow,
+    Evaluation,
+    Gradient,
+    HorizonRow,
+    HostValue,
+    Numbers,
+    Reported,
+)
 from warp_debug_gradients.records.ledger import (
     AloneRow,
     GivenNumber,
@@ -25,6 +34,7 @@ __all__ = [
     "AloneRow",
     "Check",
     "Dropped",
+    "DirectionRow",
     "Evaluation",
     "GivenNumber",
     "Gradient",

@@ -139,7 +139,8 @@ class Reported(TypedDict, total=False):
 class Check(TypedDict, total=False):
     """One checked iteration and parameter.
 
-    contributed: along the first direction, what the iteration's backward calls added to the gradient by themselves.
+    contributed: along the first direction, what the iteration's backward calls added to the gradient by themselves, without
+    those that only repeat the one before. repeated: the places of these.
     """
 
     iteration: Required[int]
@@ -152,6 +153,7 @@ class Check(TypedDict, total=False):
     gradient: Gradient
     signature: Signature
     contributed: Number | None
+    repeated: list[Place]
     windows: list[WindowRow]
     repeats: Repeats
     consumed: Consumed
