@@ -11,7 +11,7 @@ from warp_debug_gradients.operations.host_places import (
     unrecorded_writer,
     zeroing_line,
 )
-from warp_debug_gradients.operations.ledger import seed_against_stated
+from warp_debug_gradients.operations.ledger import seed_against_stated, settings
 from warp_debug_gradients.operations.ledger_causes import Context, ledger_causes
 from warp_debug_gradients.operations.ledger_evidence import repairs
 from warp_debug_gradients.operations.meant import as_meant
@@ -838,3 +838,13 @@ def test_what_enters_one_tape_of_several_and_exceeds_the_whole_error_is_handed_o
     term = {"variable": "state", "share": -0.59, "noise": 0.01, "significant": True, "allocated": None}
     found = ledger_causes(ledger(truncated=[term]), context=Context(verdict="disagree", windows=windows, error=error))
     assert [c.code for c in found] == (["truncation"] if named else [])
+
+
+@pytest.mark.parametrize(("verdict", "one_step"), [("disagree", False), ("inconclusive", False), ("agree", True)])
+def test_one_step_does_where_the_gradient_is_known_to_be_right(verdict, one_step):
+    """A jump that the noise of one step hides is looked for at others, also where the check could not decide."""
+    assert settings({"verdict": verdict, "gradient": {"directions": []}})["one_step"] is one_step
+
+
+def test_one_step_does_where_no_wrong_gradient_is_looked_for():
+    assert settings(None)["one_step"] is True

@@ -190,7 +190,8 @@ def _place_numpy_write(workspace: Workspace, writer: WriterRow, variable: str, w
 def settings(check: Check | None) -> dict[str, Any]:
     """Parameter, step and direction for the ledger: those at which the quick check settled.
 
-    one_step: no wrong gradient is looked for, and what its noise hides at that step needs no other one.
+    one_step: no wrong gradient is looked for (the check agrees, or there is none), and what its noise hides at that step
+    needs no other one.
     """
     directions = ((check or {}).get("gradient") or {}).get("directions") or []
     wrong = [k for k, d in enumerate(directions) if d.get("verdict") == "disagree"]
@@ -199,7 +200,7 @@ def settings(check: Check | None) -> dict[str, Any]:
     return {
         "step": step if isinstance(step, (int, float)) and step > 0 else None,
         "direction": index,
-        "one_step": (check or {}).get("verdict") != "disagree",
+        "one_step": check is None or check.get("verdict") == "agree",
         "parameter_key": ((check or {}).get("parameter") or {}).get("key"),
     }
 
