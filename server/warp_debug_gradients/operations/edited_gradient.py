@@ -22,14 +22,11 @@ def added_right(check: Check) -> bool:
 
 def swept_again(check: Check) -> list[Cause]:
     """The backward call that repeats the one before it: what it adds, or hands on to the next tape, counts twice."""
-    again = check.get("repeated") or []
-    if not again or check["verdict"] != "disagree":
+    again, whole = check.get("repeated") or [], (check.get("gradient") or {}).get("directions") or []
+    if not again or not whole or check["verdict"] != "disagree":
         return []
-    whole, calls = (
-        (check.get("gradient") or {}).get("directions") or [],
-        (check.get("horizon") or {}).get("windows") or 1,
-    )
-    place = again[0]
+    calls = (check.get("horizon") or {}).get("windows") or 1
+    place, many = again[0], "a backward call" if len(again) == 1 else f"each of {len(again)} backward calls"
     return [
         Cause(
             code="double_count",
@@ -38,12 +35,13 @@ def swept_again(check: Check) -> list[Cause]:
             line=place.get("line"),
             function=place.get("function"),
             evidence=[
-                f"{len(again)} of the {calls} backward calls of the iteration run the same recording backward once more, from the "
-                "same seed; nothing was computed in between, and the gradient adds up",
+                f"{many} of the iteration's {calls} repeats the one before it, over the same recording and from the same seed: "
+                "nothing was computed in between, and the gradient adds up",
                 f"without a repeated call the gradient is {as_float(check.get('contributed')):.6g}, FD is "
                 f"{as_float(whole[0].get('finite_difference')):.6g}; the update uses {as_float(whole[0].get('autodiff')):.6g}",
             ],
-            repair="Call backward once for a recording, or zero the gradients in between.",
+            repair="Call backward once for a recording, or zero the gradients in between. A factor that is meant belongs into the "
+            "seed or the learning rate.",
         )
     ]
 
