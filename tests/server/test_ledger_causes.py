@@ -81,6 +81,8 @@ def test_a_race_is_the_reason_though_restoring_does_not_repair_it():
         "overwrites": [{**row, "harmful": False}],
     }  # no value enters the adjoint: the race does all the same
     assert only(linear).code == "overwrite"
+    off = [{"kind": "backward_disabled", "message": "kernel diffuse has no backward pass", **LAUNCH}]
+    assert [c.code for c in ledger_causes({**linear, "observations": off})] == ["backward_disabled"]
     loop = Construct("dynamic_loop", "train.py", 12, "while d > tolerance:")
     assert only(kept, lambda _: [loop]).confidence == "likely"  # that may be it as well
     assert {c.code for c in ledger_causes({**kept, "overwrites": [{**row, "races": False}]})} == {

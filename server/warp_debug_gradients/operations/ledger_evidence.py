@@ -121,8 +121,10 @@ def overwritten_read(ledger: Ledger, jump: JumpRow) -> bool:
 
 def does_harm(ledger: Ledger, row: OverwriteRow) -> bool:
     """Whether an overwrite spoils the gradient: the adjoint uses the value, or the launch's threads read what others of
-    them wrote, and its adjoint alone is wrong. The adjoint knows nothing of that, also where no value enters it."""
-    alone = launch_alone(ledger, row.get("reader") or {}) if row.get("races") else None
+    them wrote, and its adjoint alone is wrong. The adjoint knows nothing of that, also where no value enters it. A kernel
+    without a backward pass has no adjoint that could be wrong."""
+    reader = row.get("reader") or {}
+    alone = launch_alone(ledger, reader) if row.get("races") and not disabled_kernel(ledger, reader) else None
     return bool(row.get("harmful")) or (alone is not None and alone.get("verdict") == "wrong")
 
 
@@ -158,7 +160,7 @@ def significant_jumps(ledger: Ledger, kind: str) -> list[JumpRow]:
     return [j for j in ledger.get("jumps") or [] if j.get("significant") and j.get("kind") == kind]
 
 
-def disabled_kernel(ledger: Ledger, jump: JumpRow) -> bool:
+def disabled_kernel(ledger: Ledger, jump: Launch) -> bool:
     seen = [o for o in ledger.get("observations") or [] if o.get("kind") == "backward_disabled"]
     kernel = jump.get("kernel")
     return any(same_line(jump, o) or (kernel and f"{kernel}" in str(o.get("message"))) for o in seen)
