@@ -24,7 +24,6 @@ from warp_debug_gradients.operations.ledger_evidence import (
     by_host,
     clobbered_text,
     disabled_kernel,
-    does_harm,
     explained,
     jump_text,
     left_over_text,
@@ -149,7 +148,7 @@ def _overwrites(ledger: Ledger, find_constructs: FindConstructs | None, context:
     """Values that the adjoint needed were changed. Restoring them and getting FD is the proof."""
     groups: dict[tuple[Any, ...], list[OverwriteRow]] = {}
     for row in ledger.get("overwrites") or []:
-        if does_harm(ledger, row):
+        if row.get("harmful"):
             writer = row.get("writer") or {}
             key = (writer.get("file"), writer.get("line"), repr(writer.get("off_tape")), row.get("how"))
             groups.setdefault(key, []).append(row)
@@ -611,12 +610,21 @@ def _kernels(ledger: Ledger, find_constructs: FindConstructs | None, context: Co
             known = known_defects(context.warp, of="copy")
             sure = "likely" if known else "possible"
             found.append((share, new_cause("warp_defect", sure, jump, [], [*evidence, *known], REPAIRS["copy"])))
+        elif not constructs and verdict == "wrong" and (racing := _races_at(ledger, jump)):
+            found.append(_overwritten(ledger, racing, find_constructs, context))
         elif not constructs:
             evidence.append("no construct known to break an adjoint was found in its source")
             evidence += known_defects(context.warp, of="kernel")
             sure = "likely" if verdict == "wrong" else "possible"
             found.append((share, new_cause("warp_defect", sure, jump, [], evidence, REPAIRS["warp_defect"])))
     return found
+
+
+def _races_at(ledger: Ledger, jump: JumpRow) -> list[OverwriteRow]:
+    """The arrays that the launch's threads read where others of them write. No such value need enter its adjoint, which
+    knows nothing of the race and may be wrong all the same."""
+    rows = ledger.get("overwrites") or []
+    return [row for row in rows if row.get("races") and same_line(jump, row.get("reader") or {})]
 
 
 def is_of(construct: Construct, function: AloneRow) -> bool:

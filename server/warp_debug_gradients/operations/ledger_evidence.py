@@ -115,17 +115,8 @@ def overwritten_read(ledger: Ledger, jump: JumpRow) -> bool:
     """
     restored = jump.get("share_restored")
     repaired = restored is None or abs(as_float(restored)) <= 0.5 * abs(as_float(jump.get("share")))
-    rows = [r for r in ledger.get("overwrites") or [] if does_harm(ledger, r) and (repaired or r.get("races"))]
+    rows = [r for r in ledger.get("overwrites") or [] if r.get("harmful") and (repaired or r.get("races"))]
     return any(same_line(jump, row.get("reader") or {}) for row in rows)
-
-
-def does_harm(ledger: Ledger, row: OverwriteRow) -> bool:
-    """Whether an overwrite spoils the gradient: the adjoint uses the value, or the launch's threads read what others of
-    them wrote, and its adjoint alone is wrong. The adjoint knows nothing of that, also where no value enters it. A kernel
-    without a backward pass has no adjoint that could be wrong."""
-    reader = row.get("reader") or {}
-    alone = launch_alone(ledger, reader) if row.get("races") and not disabled_kernel(ledger, reader) else None
-    return bool(row.get("harmful")) or (alone is not None and alone.get("verdict") == "wrong")
 
 
 def by_host(writer: WriterRow) -> bool:
