@@ -14,10 +14,10 @@ from mcp import Client, StdioServerParameters
 SOURCE = truths.PROGRAMS / "entry_points"
 HABITS = [
     "reads hooks logs",
-    "moves exits",
+    "moves exits shows",
     "command executor fork during",
     "hooks raises",
-    pytest.param("shows spawn", marks=pytest.mark.slow),
+    pytest.param("spawn", marks=pytest.mark.slow),
     pytest.param("serves hooks", marks=pytest.mark.slow),  # a helper that lives: every evaluation is a run of its own
 ]
 STARTS = {
@@ -38,7 +38,7 @@ def folder(tmp_path):
 def diagnose(folder, target, arguments):
     """(exit code, answer); the caller's standard input has an answer that the program must not get."""
     command = [sys.executable, "-m", "warp_debug_gradients", "diagnose", *target, "--workspace", str(folder)]
-    command += ["--python", sys.executable, "--timeout", "200", "--json", "--", *arguments]
+    command += ["--python", sys.executable, "--timeout", "400", "--json", "--", *arguments]
     done = subprocess.run(
         command, cwd=folder, env=truths.environment(), input="9\n", capture_output=True, text=True, check=False
     )
