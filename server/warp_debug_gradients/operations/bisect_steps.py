@@ -228,10 +228,8 @@ def joined(ledger: list[Cause], check: list[Cause]) -> list[Cause]:
     A backward call that repeats another comes before what the ledger of one call can only suspect.
     """
     known = {cause.code: cause for cause in ledger}
-    for cause in (
-        c for c in check if c.code == "truncation" and c.code in known
-    ):  # which call it is, and what it amounts to
-        found = known[cause.code]
+    for cause in [c for c in check if c.code == "truncation" and c.code in known]:
+        found = known[cause.code]  # the check tells which call it is, the ledger what it amounts to
         same = not cause.variables or bool(set(cause.variables) & set(found.variables))
         found.evidence = [*cause.evidence, *(found.evidence if same else [])]
         found.variables, found.repair = cause.variables or found.variables, cause.repair

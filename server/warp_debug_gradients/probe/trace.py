@@ -99,7 +99,7 @@ class Watch:
         self.tapes = Tapes(arguments)
         self.leaves = Leaves(origins, registry, self.tapes)
         self.backwards: list[Backward] = []
-        self._swept: tuple[TapeState, list[int]] | None = None  # recording and seeded arrays of the last one
+        self._swept: tuple[weakref.ref[TapeState], list[int]] | None = None  # recording, seeded arrays of the last one
         self.early_reads: list[EarlyRead] = []
         self.launches = 0
         self.races: dict[str, dict[str, Any] | None] = {}  # by kernel: where one is launched that reads what it writes
@@ -503,14 +503,14 @@ class Watch:
                 repeats=self._is_repeated(state, loss, seeds, again),
             )
         )
-        self._swept = (state, [self.registry.serial(a) for a in seeds])
+        self._swept = (weakref.ref(state), [self.registry.serial(a) for a in seeds])
         self._mark_held()
         self._content_changes(event, keys)
         self._attach_early_reads(keys)
 
     def _is_repeated(self, state: TapeState, loss: Any, seeds: list[Any], again: set[int]) -> bool:
         """Whether the call that begins runs the last one's recording backward once more, from the same seed."""
-        if self._swept is None or self._swept[0] is not state:
+        if self._swept is None or self._swept[0]() is not state:
             return False
         last, serials = self.backwards[-1], [self.registry.serial(a) for a in seeds]
         same_loss = (self.registry.serial(loss) if is_array(loss) else -1) == last.loss_serial
